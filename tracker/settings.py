@@ -1,0 +1,183 @@
+"""What can be set: one frozen object from tracker.toml, then `TRACKER_*` variables.
+
+`TRACKER_HOME` names the folder of database, outputs and caches; `tracker.toml` lies in it (`TRACKER_CONFIG` names
+another file). A nested key is written with two underscores: `TRACKER_SLACK__CHANNEL=#perf`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from tracker.errors import UserError
+
+#: Variables that are not settings: the home folder, the settings file, and the mark on a benchmark's processes.
+NOT_SETTINGS = frozenset({"TRACKER_HOME", "TRACKER_CONFIG", "TRACKER_ATTEMPT"})
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SlackSettings(_Part):
+    """Where Slack messages go; nothing is sent until token and channel are set."""
+
+    token: SecretStr | None = Field(None, description="Bot token (xoxb-...), best given as TRACKER_SLACK__TOKEN")
+    channel: str | None = Field(None, description="Channel id (C0123456789) or name (#perf)")
+    api_url: str = Field("https://slack.com/api/", description="Slack's API; another address for a proxy or a test")
+
+
+class RuleSettings(_Part):
+    """Who is told about which changes."""
+
+    name: str = Field(description="Name of the rule, unique")
+    component: str = Field("*", description="Components, as a glob pattern")
+    suite: str = Field("*", description="Suites, as a glob pattern")
+    metric: str = Field("*", description="Metrics, as a glob pattern")
+    directions: list[Literal["regression", "improvement"]] = Field(
+        ["regression", "improvement"], description="Which changes are told"
+    )
+    min_effect: float = Field(0.0, ge=0, le=10, description="Smallest change told: 0.05 is 5 %")
+    only_gated: bool = Field(True, description="Only metrics that the suite gates")
+    sinks: list[str] = Field(["console", "slack"], description="Where: console, slack; one not set up is left out")
+
+
+def _split(value: object) -> object:
+    """Return text with commas as a list, so that a variable can hold one: `TRACKER_SUITES=onnxruntime,llamacpp`."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+Paths = Annotated[list[Path], NoDecode, BeforeValidator(_split)]
+
+
+class Settings(BaseSettings):
+    """Every setting of the service, with its default."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="TRACKER_", env_nested_delimiter="__", extra="forbid", frozen=True, validate_default=True
+    )
+
+    home: Path = Field(description="Folder of database, outputs and caches; set by TRACKER_HOME")
+    database_url: str | None = Field(None, description="SQLAlchemy URL; default: SQLite in the home folder")
+    host: str = Field("127.0.0.1", description="Address the pages listen on; loopback unless you know better")
+    port: int = Field(8765, ge=1, le=65535, description="Port of the pages")
+    public_url: str | None = Field(None, description="Address people reach the pages at, for links in messages")
+    suites: Names = Field(["onnxruntime"], description="Suites that the daemon runs")
+    suite_folders: Paths = Field([], description="Folders with suites of your own")
+    recordings: Path | None = Field(None, description="Folder of recorded results for the replay executor")
+    watch_every_s: float = Field(3600, ge=1, description="Seconds between two looks at a release source")
+    backfill: bool = Field(True, description="Measure older releases too, at low priority")
+    max_attempts: int = Field(3, ge=1, le=20, description="Tries of one run when the infrastructure fails")
+    lease_s: float = Field(30, ge=1, description="Seconds after which a silent daemon's run may be taken over")
+    keep_outputs_days: int = Field(365, ge=1, description="Days that `tracker prune` leaves outputs alone")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged")
+    slack: SlackSettings = Field(SlackSettings(), description="Slack")
+    rules: list[RuleSettings] = Field([RuleSettings(name="default")], description="Who is told about which changes")
+
+    @property
+    def store_url(self) -> str:
+        """Return the database's URL."""
+        return self.database_url or f"sqlite:///{self.home / 'tracker.db'}"
+
+    @property
+    def link_base(self) -> str:
+        """Return the address that links in messages start with, without a slash at the end."""
+        return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        **_: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, EnvSettingsSource(settings_cls), TomlConfigSettingsSource(settings_cls, settings_file())
+
+
+def home_folder() -> Path:
+    """Return the service's folder: TRACKER_HOME, else the user's data folder."""
+    if named := os.environ.get("TRACKER_HOME"):
+        return Path(named).expanduser().resolve()
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return (Path(data) / "tracker").resolve()
+
+
+def settings_file() -> Path:
+    """Return where the settings file is, whether or not there is one."""
+    return Path(os.environ.get("TRACKER_CONFIG") or home_folder() / "tracker.toml")
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Return the settings of file, variables and `overrides`, the later winning; UserError names what is wrong."""
+    file = settings_file()
+    _check_file(file)
+    _check_variables()
+    given = {key: value for key, value in overrides.items() if value is not None}
+    try:
+        return Settings(**{**given, "home": home_folder()})
+    except ValidationError as error:
+        raise UserError(_explain(error, file)) from error
+
+
+def _check_file(file: Path) -> None:
+    """Raise UserError when the settings file cannot be read, is named but missing, or sets the home folder."""
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if "TRACKER_CONFIG" in os.environ:
+            raise UserError(f"settings file {file} (named by TRACKER_CONFIG) does not exist") from None
+        return
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: not valid TOML: {error}") from error
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+    if "home" in values:
+        raise UserError(f"{file}: 'home' is set by TRACKER_HOME, not in the file; remove the key")
+
+
+def _check_variables() -> None:
+    """Raise UserError for a TRACKER_* variable that no setting answers to."""
+    for name in os.environ:
+        key = name.removeprefix("TRACKER_").lower().split("__")[0]
+        if name.startswith("TRACKER_") and name not in NOT_SETTINGS and key not in Settings.model_fields:
+            raise UserError(f"unknown setting {name}{_near(key.upper(), Settings, 'TRACKER_')}")
+
+
+def _near(key: str, model: type[BaseModel], prefix: str = "") -> str:
+    names = [name.upper() if key.isupper() else name for name in model.model_fields if name != "home"]
+    close = get_close_matches(key, names, n=1)
+    return (
+        f"; did you mean {prefix}{close[0]}?" if close else f"; known: {', '.join(prefix + n for n in sorted(names))}"
+    )
+
+
+def _explain(error: ValidationError, file: Path) -> str:
+    """Return one line per problem: where, what is wrong, what to write instead."""
+    lines = []
+    for problem in error.errors():
+        where = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            lines.append(f"unknown key '{where}'{_near(str(problem['loc'][-1]), _model_at(problem['loc'][:-1]))}")
+        else:
+            shown = "" if "token" in where else f", found {problem['input']!r}"
+            lines.append(f"'{where}': {problem['msg']}{shown}")
+    return f"settings ({file} and TRACKER_* variables): " + "; ".join(lines)
+
+
+def _model_at(path: tuple[int | str, ...]) -> type[BaseModel]:
+    parts: dict[int | str, type[BaseModel]] = {"slack": SlackSettings, "rules": RuleSettings}
+    return parts.get(path[0], Settings) if path else Settings

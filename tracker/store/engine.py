@@ -1,0 +1,140 @@
+"""The database: opened on first use, brought to the present schema, read and written in short transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlmodel import Session, SQLModel
+
+from tracker.errors import TryLater, UserError
+from tracker.store.migrations import SCHEMA_REVISION, migrate
+
+BUSY_TIMEOUT_MS = 15_000
+
+
+class Store:
+    """The one door to the database. `read` and `write` give a session that ends with the block."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._writing = engine.execution_options(tracker_write=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """Give a session for queries; nothing it changes is kept."""
+        with _plain_errors(self.engine), Session(self.engine, expire_on_commit=False, autoflush=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """Give a session whose changes are kept together when the block ends well, and dropped together when not."""
+        with _plain_errors(self.engine), Session(self._writing, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+
+def open_store(url: str) -> Store:
+    """Return the store at `url`, created or brought to the present schema first; UserError when it cannot be."""
+    try:
+        parsed = make_url(url)
+        engine = create_engine(parsed, pool_pre_ping=parsed.get_backend_name() != "sqlite")
+    except (ArgumentError, ImportError) as error:
+        raise UserError(f"database_url: {error}; expected sqlite:///FILE or postgresql+psycopg://...") from error
+    if parsed.get_backend_name() == "sqlite":
+        _prepare_folder(parsed.database)
+        _set_up_sqlite(engine)
+    with _plain_errors(engine):
+        _bring_up_to_date(engine)
+    return Store(engine)
+
+
+def _prepare_folder(database: str | None) -> None:
+    if not database or database == ":memory:":
+        return
+    try:
+        Path(database).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{database}: the folder for the database cannot be made: {error.strerror}") from error
+
+
+def _set_up_sqlite(engine: Engine) -> None:
+    """WAL, foreign keys, and transactions that say at their start whether they will write."""
+
+    @event.listens_for(engine, "connect")
+    def on_connect(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+        for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=NORMAL", f"busy_timeout={BUSY_TIMEOUT_MS}"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def on_begin(connection: Connection) -> None:
+        write = connection.get_execution_options().get("tracker_write")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _bring_up_to_date(engine: Engine) -> None:
+    """Migrate when the schema is older; refuse when it is newer or not ours."""
+    found = _schema_revision(engine)
+    if found == SCHEMA_REVISION:
+        return
+    if found is not None and found > SCHEMA_REVISION:
+        raise UserError(
+            f"the database {engine.url.render_as_string()} has schema {found}, newer than this version's"
+            f" {SCHEMA_REVISION}; use the newer tracker, or another TRACKER_HOME"
+        )
+    if found is None and inspect(engine).get_table_names():
+        raise UserError(f"the database {engine.url.render_as_string()} holds other tables; name an empty one")
+    migrate(engine)
+
+
+def _schema_revision(engine: Engine) -> str | None:
+    with engine.connect() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+@contextmanager
+def _plain_errors(engine: Engine) -> Iterator[None]:
+    """Turn the database's own complaints into ours: busy is TryLater, unusable is UserError, a bug stays a bug."""
+    try:
+        yield
+    except OperationalError as error:
+        said = str(error.orig)
+        where = engine.url.render_as_string()
+        if "locked" in said or "busy" in said or "could not connect" in said or "connection failed" in said:
+            raise TryLater(f"the database {where} is busy or away ({said.strip()}); try again") from error
+        if "disk is full" in said or "disk I/O" in said:
+            raise TryLater(f"the database {where} cannot be written ({said}); free some disk space") from error
+        if "readonly" in said or "unable to open" in said:
+            raise UserError(f"the database {where} cannot be used ({said}); check the folder's permissions") from error
+        raise
+    except DatabaseError as error:
+        if "not a database" in str(error.orig) or "malformed" in str(error.orig):
+            where = engine.url.render_as_string()
+            raise UserError(
+                f"{where} is not a database of this service ({error.orig}); restore it or move it"
+            ) from error
+        raise
+
+
+def insert_new(session: Session, table: type[SQLModel], rows: Sequence[dict[str, Any]]) -> int:
+    """Insert the rows whose natural key is not there yet; return how many that were."""
+    if not rows:
+        return 0
+    dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
+    added = 0
+    for row in rows:
+        statement = dialect.insert(table).values(**row).on_conflict_do_nothing()
+        added += session.connection().execute(statement).rowcount
+    return added

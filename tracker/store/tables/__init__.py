@@ -1,0 +1,37 @@
+"""The tables: rows only. Every table has its natural key as a unique constraint; validation lives in value types."""
+
+from tracker.store.tables.alerts import AlertChangeRow, AlertRow, AnnotationRow, DeliveryRow, SummaryRow, TriageRow
+from tracker.store.tables.base import metadata
+from tracker.store.tables.catalog import BuildRow, ComponentRow, ConfigRow, CursorRow, ReleaseRow, SuiteRevisionRow
+from tracker.store.tables.runs import AttemptRow, EnvironmentRow, HardwareClassRow, HostRow, OutputRow, RunRow
+from tracker.store.tables.series import ChangePointRow, MeasurementRow, QuarantineRow, SeriesRow, VerdictRow
+from tracker.store.tables.service import AuditRow, TokenRow
+
+__all__ = [
+    "AlertChangeRow",
+    "AlertRow",
+    "AnnotationRow",
+    "AttemptRow",
+    "AuditRow",
+    "BuildRow",
+    "ChangePointRow",
+    "ComponentRow",
+    "ConfigRow",
+    "CursorRow",
+    "DeliveryRow",
+    "EnvironmentRow",
+    "HardwareClassRow",
+    "HostRow",
+    "MeasurementRow",
+    "OutputRow",
+    "QuarantineRow",
+    "ReleaseRow",
+    "RunRow",
+    "SeriesRow",
+    "SuiteRevisionRow",
+    "SummaryRow",
+    "TokenRow",
+    "TriageRow",
+    "VerdictRow",
+    "metadata",
+]
