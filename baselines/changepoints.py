@@ -1,0 +1,109 @@
+"""Where a series changed its level: the public detector and the values it takes and returns.
+
+NumPy, SciPy and ruptures are imported at the first detection, not with this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from baselines.series import Values
+
+Kind = Literal["step", "drift", "transient", "variance"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectOptions:
+    """How careful the detector is. The defaults serve releases with 1 to 10 repeats."""
+
+    false_alarm_ratio: float = 0.025
+    """Chance that a quiet series of ordinary noise shows any change, before the newest release is considered."""
+    min_effect_ratio: float = 0.01
+    """Smaller steps are not reported: re-installing the same release moves a benchmark by up to 1 %."""
+    false_discovery_ratio: float = 0.05
+    """Share of false calls accepted among the series of one family that seem to change at the newest release."""
+
+    def __post_init__(self) -> None:
+        for name in ("false_alarm_ratio", "false_discovery_ratio"):
+            if not 0 < getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected a number between 0 and 1, found {getattr(self, name)!r}")
+        if not 0 <= self.min_effect_ratio < float("inf"):
+            raise ValueError(f"min_effect_ratio: expected a number from 0 up, found {self.min_effect_ratio!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesInput:
+    """One series of a family that is looked at together."""
+
+    values: Values
+    group: str | None = None
+    """Series of one group (same suite and machine) share what is known of their noise."""
+    labels: Sequence[str] | None = None
+    """One name per release, used in reasons; all different."""
+    hosts: Sequence[str] | None = None
+    """Who measured each release; a step where the host changes says so in its reason."""
+    excluded: Collection[int] | None = None
+    """Indices of releases to treat as not measured (known outliers); a mapping index -> why serves too."""
+
+    def __post_init__(self) -> None:
+        for name in ("labels", "hosts"):
+            given = getattr(self, name)
+            if given is not None and len(given) != len(self.values):
+                raise ValueError(f"{name}: expected one per release ({len(self.values)}), found {len(given)}")
+        if self.labels is not None and len(set(self.labels)) != len(self.labels):
+            twice = sorted({str(label) for label in self.labels if list(self.labels).count(label) > 1})
+            raise ValueError(f"labels: expected all different, found twice: {', '.join(twice)}; merge their repeats")
+        for index in self.excluded or ():
+            if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self.values):
+                raise ValueError(f"excluded: expected indices 0 to {len(self.values) - 1}, found {index!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePoint:
+    """One change of level. Indices count the releases as they were given, unmeasured ones included."""
+
+    index: int
+    """First measured release of the new level."""
+    before: float
+    after: float
+    """Levels in the unit of the series: the weighted (geometric, where all values are positive) mean of releases."""
+    effect_ratio: float
+    """after / before - 1; where values are not all positive, the difference over the typical absolute value."""
+    effect_low: float
+    effect_high: float
+    """95 % interval of the effect ratio."""
+    noise_ratio: float
+    """Standard deviation of one release's level, as a share of the level."""
+    p: float
+    """Two-sided; older changes are corrected for the number of places that could have shown one."""
+    q: float
+    """p corrected for the other series of the same call at the newest release; equal to p for older changes."""
+    confidence: float
+    """1 - q."""
+    kind: Kind
+    possible: tuple[int, int]
+    """First and last index at which the change may lie (95 %), releases without measurements included."""
+    confirmed: bool
+    """False while only the newest release shows the new level."""
+    reason: str
+
+
+def detect(values: Values, options: DetectOptions = DetectOptions()) -> list[ChangePoint]:
+    """Return the changes of level of one series, oldest first; [] where there are none or too few releases."""
+    return detect_many([SeriesInput(values=values)], options)[0]
+
+
+def detect_many(
+    series: Sequence[SeriesInput],
+    options: DetectOptions = DetectOptions(),
+) -> list[list[ChangePoint]]:
+    """Return the changes of each series of one family, in the order given.
+
+    One call is one family: a shift that only the newest release shows is kept where its q value, over all
+    series of the call, is at most `options.false_discovery_ratio`.
+    """
+    from baselines.detector import find_changes
+
+    return find_changes(series, options)
