@@ -1,0 +1,201 @@
+"""Reading and writing what exists to be measured: components, releases, builds, suites, configs, cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlmodel import Session, col, select
+
+from jobs.fingerprint import canonical_labels, config_fingerprint
+from jobs.measurements import Label
+from tracker.errors import UserError
+from tracker.store.engine import insert_new
+from tracker.store.tables import BuildRow, ComponentRow, ConfigRow, CursorRow, ReleaseRow, SuiteRevisionRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseFacts:
+    """A release as the version order understands it."""
+
+    identity: str
+    display: str
+    version: str | None
+    track: str
+    sort_key: str | None
+    sort_rule: int
+    no_place_reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildFacts:
+    """A build as its source lists it."""
+
+    kind: str
+    digest: str
+    platform: str
+    variant: str
+    tag: str
+    location: str
+    published_at: datetime | None
+    size_bytes: int | None
+    yanked: str | None
+    misfit: str | None
+
+
+def component_id(session: Session, slug: str) -> int:
+    """Return the id of a component, made on first use."""
+    insert_new(session, ComponentRow, [{"slug": slug}])
+    return session.exec(select(ComponentRow.id).where(ComponentRow.slug == slug)).one() or 0
+
+
+def save_release(
+    session: Session, component: int, release: ReleaseFacts, *, now: datetime, historic: bool
+) -> tuple[ReleaseRow, bool]:
+    """Return the release's row, made or ranked again by the present order rule, and whether it is new."""
+    found = session.exec(
+        select(ReleaseRow).where(ReleaseRow.component_id == component, ReleaseRow.identity == release.identity)
+    ).first()
+    row = found or ReleaseRow(
+        component_id=component,
+        identity=release.identity,
+        display=release.display,
+        track=release.track,
+        sort_rule=release.sort_rule,
+        first_seen_at=now,
+        historic=historic,
+    )
+    if found is None or found.sort_rule != release.sort_rule:
+        row.display, row.version, row.track = release.display, release.version, release.track
+        row.sort_key, row.sort_rule, row.no_place_reason = release.sort_key, release.sort_rule, release.no_place_reason
+    session.add(row)
+    session.flush()
+    return row, found is None
+
+
+def save_build(session: Session, release: ReleaseRow, build: BuildFacts, *, now: datetime) -> tuple[BuildRow, bool]:
+    """Return the build's row and whether it is new; a newer build of a platform and variant supersedes the older."""
+    found = session.exec(
+        select(BuildRow).where(
+            BuildRow.release_id == release.id, BuildRow.digest == build.digest, BuildRow.platform == build.platform
+        )
+    ).first()
+    if found is not None:
+        found.yanked, found.misfit, found.location = build.yanked, build.misfit, build.location
+        session.add(found)
+        return found, False
+    session.execute(
+        update(BuildRow)
+        .where(
+            col(BuildRow.release_id) == release.id,
+            col(BuildRow.variant) == build.variant,
+            col(BuildRow.superseded_at).is_(None),
+        )
+        .values(superseded_at=now)
+    )
+    row = BuildRow(
+        release_id=release.id or 0,
+        kind=build.kind,
+        digest=build.digest,
+        platform=build.platform,
+        variant=build.variant,
+        tag=build.tag,
+        location=build.location,
+        published_at=build.published_at,
+        size_bytes=build.size_bytes,
+        yanked=build.yanked,
+        misfit=build.misfit,
+        first_seen_at=now,
+    )
+    session.add(row)
+    if build.published_at and (release.published_at is None or build.published_at < release.published_at):
+        release.published_at = build.published_at
+        session.add(release)
+    session.flush()
+    return row, True
+
+
+def find_component(session: Session, slug: str) -> ComponentRow:
+    """Return the component; UserError lists the known ones."""
+    row = session.exec(select(ComponentRow).where(ComponentRow.slug == slug)).first()
+    if row is None:
+        known = ", ".join(session.exec(select(ComponentRow.slug).order_by(ComponentRow.slug)).all()) or "none yet"
+        raise UserError(f"no component named {slug!r}; known: {known}")
+    return row
+
+
+def find_release(session: Session, named: str, component: str | None = None) -> tuple[ComponentRow, ReleaseRow]:
+    """Return the release meant by `1.28.0` or `onnxruntime/1.28.0`; UserError when none or several fit."""
+    slug, _, identity = named.rpartition("/") if "/" in named else (component or "", "", named)
+    statement = (
+        select(ComponentRow, ReleaseRow)
+        .join(ReleaseRow, col(ReleaseRow.component_id) == ComponentRow.id)
+        .where((ReleaseRow.identity == identity) | (ReleaseRow.display == identity))
+    )
+    if slug:
+        find_component(session, slug)
+        statement = statement.where(ComponentRow.slug == slug)
+    found = session.exec(statement).all()
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UserError(f"no release {identity!r}{f' of {slug}' if slug else ''}; `tracker releases list` shows them")
+    names = ", ".join(f"{c.slug}/{r.identity}" for c, r in found)
+    raise UserError(f"{identity!r} is a release of several components; write one of {names}")
+
+
+def ordered_releases(session: Session, component: int) -> list[ReleaseRow]:
+    """Return a component's releases that have a place, oldest first."""
+    return list(
+        session.exec(
+            select(ReleaseRow)
+            .where(ReleaseRow.component_id == component, col(ReleaseRow.sort_key).is_not(None))
+            .order_by(col(ReleaseRow.sort_key), col(ReleaseRow.id))
+        ).all()
+    )
+
+
+def current_builds(session: Session, component: int) -> list[tuple[ReleaseRow, BuildRow]]:
+    """Return every release with its builds that are not superseded, in release order."""
+    return [
+        (release, build)
+        for release, build in session.exec(
+            select(ReleaseRow, BuildRow)
+            .join(BuildRow, col(BuildRow.release_id) == ReleaseRow.id)
+            .where(ReleaseRow.component_id == component, col(BuildRow.superseded_at).is_(None))
+            .order_by(col(ReleaseRow.sort_key), col(ReleaseRow.id), col(BuildRow.id))
+        ).all()
+    ]
+
+
+def save_suite_revision(
+    session: Session, *, name: str, title: str, component: int, content_hash: str, file: str, text: str, now: datetime
+) -> int:
+    """Return the id of this text of the suite, kept on first sight."""
+    row = {"name": name, "title": title, "component_id": component, "content_hash": content_hash}
+    insert_new(session, SuiteRevisionRow, [{**row, "file": file, "text": text, "created_at": now}])
+    return session.exec(select(SuiteRevisionRow.id).where(SuiteRevisionRow.content_hash == content_hash)).one() or 0
+
+
+def save_configs(session: Session, configs: Sequence[dict[str, Label]]) -> list[int]:
+    """Return the ids of the configs, in the order given."""
+    prints = [config_fingerprint(labels) for labels in configs]
+    rows = [
+        {"fingerprint": name, "labels": canonical_labels(labels)} for name, labels in zip(prints, configs, strict=True)
+    ]
+    insert_new(session, ConfigRow, rows)
+    statement = select(ConfigRow.fingerprint, ConfigRow.id).where(col(ConfigRow.fingerprint).in_(prints))
+    ids = dict(session.exec(statement).all())
+    return [ids[name] or 0 for name in prints]
+
+
+def cursor_of(session: Session, source: str, *, now: datetime) -> CursorRow:
+    """Return where a source stands, made on first use."""
+    row = session.exec(select(CursorRow).where(CursorRow.source == source)).first()
+    if row is None:
+        row = CursorRow(source=source, asked_at=None)
+        session.add(row)
+        session.flush()
+    return row

@@ -1,0 +1,33 @@
+"""Hosts, their hardware classes, and the environments that attempts ran in."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlmodel import Session, select
+
+from tracker.store.engine import insert_new
+from tracker.store.tables import EnvironmentRow, HardwareClassRow, HostRow
+
+
+def save_hardware_class(session: Session, *, fingerprint: str, slug: str, labels: str) -> int:
+    """Return the id of a hardware class, made on first sight."""
+    insert_new(session, HardwareClassRow, [{"fingerprint": fingerprint, "slug": slug, "labels": labels}])
+    return session.exec(select(HardwareClassRow.id).where(HardwareClassRow.fingerprint == fingerprint)).one() or 0
+
+
+def save_host(session: Session, *, slug: str, hardware_class_id: int, now: datetime) -> int:
+    """Return the id of a host; its hardware class and when it was seen are brought up to date."""
+    row = session.exec(select(HostRow).where(HostRow.slug == slug)).first()
+    if row is None:
+        row = HostRow(slug=slug, hardware_class_id=hardware_class_id, seen_at=now)
+    row.hardware_class_id, row.seen_at = hardware_class_id, now
+    session.add(row)
+    session.flush()
+    return row.id or 0
+
+
+def save_environment(session: Session, *, fingerprint: str, facts: str) -> int:
+    """Return the id of an environment, kept on first sight."""
+    insert_new(session, EnvironmentRow, [{"fingerprint": fingerprint, "facts": facts}])
+    return session.exec(select(EnvironmentRow.id).where(EnvironmentRow.fingerprint == fingerprint)).one() or 0

@@ -1,0 +1,278 @@
+"""Runs and attempts: planned once, claimed by one owner at a time, ended once.
+
+A claim is a lease with a fence: every claim raises the run's `fence`, and every later write names the fence it was
+claimed under, so an owner that lost its lease can change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, update
+from sqlmodel import Session, col, select
+
+from tracker.clock import new_public_id
+from tracker.errors import UserError
+from tracker.store.engine import insert_new
+from tracker.store.tables import (
+    AttemptRow,
+    BuildRow,
+    ComponentRow,
+    ConfigRow,
+    OutputRow,
+    ReleaseRow,
+    RunRow,
+    SuiteRevisionRow,
+)
+
+OPEN_STATES = ("queued", "running", "measured")
+FINAL_STATES = ("done", "failed", "cancelled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """A run to be queued; the key makes it once, however often it is planned."""
+
+    key: str
+    build_id: int
+    config_id: int
+    suite_revision_id: int
+    hardware_class_id: int
+    repeat: int
+    priority: int
+    requested_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A run that this owner may work on while its lease lasts, with all that starting it needs."""
+
+    run_id: int
+    public_id: str
+    fence: int
+    attempt_id: int
+    attempt_key: str
+    attempt_number: int
+    cancel_requested_by: str | None
+    suite_name: str
+    suite_file: str
+    suite_hash: str
+    config_labels: str
+    component: str
+    release: str
+    version: str
+    build_kind: str
+    build_location: str
+    build_digest: str
+    repeat: int
+
+
+def queue_runs(session: Session, runs: Sequence[PlannedRun], *, now: datetime) -> int:
+    """Queue the runs that are not there yet; return how many that were."""
+    rows: list[dict[str, Any]] = [
+        {
+            "public_id": new_public_id(),
+            "key": run.key,
+            "build_id": run.build_id,
+            "config_id": run.config_id,
+            "suite_revision_id": run.suite_revision_id,
+            "hardware_class_id": run.hardware_class_id,
+            "repeat": run.repeat,
+            "priority": run.priority,
+            "requested_by": run.requested_by,
+            "state": "queued",
+            "reason": "",
+            "fence": 0,
+            "attempts": 0,
+            "created_at": now,
+        }
+        for run in runs
+    ]
+    return insert_new(session, RunRow, rows)
+
+
+def planned_keys(session: Session) -> set[str]:
+    """Return the keys of all planned runs, so that planning again costs one query."""
+    return set(session.exec(select(RunRow.key).where(col(RunRow.requested_by).is_(None))).all())
+
+
+def claim_next(
+    session: Session, *, owner: str, host_id: int, slot: int, hardware_class_id: int, lease: timedelta, now: datetime
+) -> Claim | None:
+    """Give the most urgent queued run to `owner` and make its next attempt; None when there is none.
+
+    Order: priority, then repeat (so that the repeats of several releases are interleaved), then age.
+    """
+    candidate = (
+        select(RunRow.id)
+        .where(
+            RunRow.state == "queued",
+            RunRow.hardware_class_id == hardware_class_id,
+            col(RunRow.not_before).is_(None) | (col(RunRow.not_before) <= now),
+        )
+        .order_by(col(RunRow.priority).desc(), col(RunRow.repeat), col(RunRow.id))
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .scalar_subquery()
+    )
+    claimed = session.execute(
+        update(RunRow)
+        .where(col(RunRow.id) == candidate)
+        .values(
+            state="running",
+            host_id=host_id,
+            slot=slot,
+            lease_owner=owner,
+            lease_until=now + lease,
+            fence=col(RunRow.fence) + 1,
+            attempts=col(RunRow.attempts) + 1,
+        )
+        .returning(col(RunRow.id), col(RunRow.fence), col(RunRow.attempts))
+    ).first()
+    if claimed is None:
+        return None
+    run_id, fence, number = claimed
+    key = f"run-{run_id}-{number}"
+    session.add(AttemptRow(run_id=run_id, number=number, key=key, fence=fence, host_id=host_id, created_at=now))
+    session.flush()
+    return _claims(session, RunRow.id == run_id)[0]
+
+
+def owned_claims(session: Session, *, owner: str) -> list[Claim]:
+    """Return the runs that `owner` holds, each with its newest attempt."""
+    return _claims(session, (RunRow.lease_owner == owner) & (RunRow.state == "running"))
+
+
+def take_over(session: Session, *, owner: str, host_id: int, lease: timedelta, now: datetime) -> int:
+    """Take the host's running runs whose owner is this one's earlier life or whose lease has run out."""
+    return session.execute(
+        update(RunRow)
+        .where(
+            col(RunRow.state) == "running",
+            col(RunRow.host_id) == host_id,
+            (col(RunRow.lease_owner) == owner) | (col(RunRow.lease_until) < now),
+        )
+        .values(lease_owner=owner, lease_until=now + lease, fence=col(RunRow.fence) + 1)
+    ).rowcount
+
+
+def renew(session: Session, claims: Sequence[Claim], *, lease: timedelta, now: datetime) -> None:
+    """Extend the leases that are still held."""
+    for claim in claims:
+        session.execute(
+            update(RunRow)
+            .where(col(RunRow.id) == claim.run_id, col(RunRow.fence) == claim.fence)
+            .values(lease_until=now + lease)
+        )
+
+
+def end_attempt(
+    session: Session,
+    claim: Claim,
+    *,
+    attempt: dict[str, Any],
+    outputs: Sequence[dict[str, Any]],
+    state: str,
+    reason: str,
+    now: datetime,
+    not_before: datetime | None = None,
+) -> bool:
+    """Record how an attempt ended and where its run goes next; False when the lease was lost meanwhile."""
+    values: dict[str, Any] = {"state": state, "reason": reason, "not_before": not_before, "lease_until": None}
+    values |= {"lease_owner": None, "slot": None, "finished_at": now if state in FINAL_STATES else None}
+    changed = session.execute(
+        update(RunRow)
+        .where(col(RunRow.id) == claim.run_id, col(RunRow.fence) == claim.fence, col(RunRow.state) == "running")
+        .values(**values)
+    ).rowcount
+    if not changed:
+        return False
+    session.execute(update(AttemptRow).where(col(AttemptRow.id) == claim.attempt_id).values(**attempt, ended_at=now))
+    insert_new(session, OutputRow, [{"attempt_id": claim.attempt_id, **output} for output in outputs])
+    return True
+
+
+def request_cancel(session: Session, run: RunRow, *, who: str, now: datetime) -> None:
+    """Cancel a queued run at once; ask the owner of a running one to; UserError when it has ended."""
+    if run.state in FINAL_STATES or run.state == "measured":
+        raise UserError(f"run {run.public_id} has ended ({run.state}); only a queued or running one can be cancelled")
+    run.cancel_requested_by = who
+    if run.state == "queued":
+        run.state, run.reason, run.finished_at = "cancelled", f"cancelled by {who}", now
+    session.add(run)
+
+
+def find_run(session: Session, named: str) -> RunRow:
+    """Return the run with this id or beginning of one; UserError when none or several fit."""
+    text = named.strip().lower()
+    if not text or len(text) > 36:
+        raise UserError(f"no run {named!r}; `tracker runs list` shows them")
+    found = session.exec(select(RunRow).where(col(RunRow.public_id).startswith(text, autoescape=True)).limit(2)).all()
+    if len(found) == 1:
+        return found[0]
+    if text.isdigit() and (row := session.get(RunRow, int(text))) is not None:
+        return row
+    problem = "several runs begin with" if found else "no run"
+    raise UserError(f"{problem} {named!r}; `tracker runs list` shows them")
+
+
+def unsettled(session: Session) -> set[tuple[str, int]]:
+    """Return (suite, release id) pairs whose planned runs are not all final: too early to judge."""
+    rows = session.execute(
+        select(SuiteRevisionRow.name, BuildRow.release_id)
+        .join(RunRow, col(RunRow.suite_revision_id) == SuiteRevisionRow.id)
+        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
+        .where(col(RunRow.state).in_(OPEN_STATES), col(RunRow.requested_by).is_(None))
+        .distinct()
+    ).all()
+    return {(name, release) for name, release in rows}
+
+
+def count_states(session: Session, *, min_priority: int | None = None) -> dict[str, int]:
+    """Return how many runs stand in each state."""
+    statement = select(RunRow.state, func.count()).group_by(RunRow.state)
+    if min_priority is not None:
+        statement = statement.where(RunRow.priority >= min_priority)
+    return dict(session.execute(statement).tuples().all())
+
+
+def _claims(session: Session, condition: Any) -> list[Claim]:
+    newest = select(func.max(AttemptRow.number)).where(AttemptRow.run_id == RunRow.id).scalar_subquery()
+    rows = session.execute(
+        select(RunRow, AttemptRow, SuiteRevisionRow, ConfigRow, BuildRow, ReleaseRow, ComponentRow)
+        .join(AttemptRow, col(AttemptRow.run_id) == RunRow.id)
+        .join(SuiteRevisionRow, col(SuiteRevisionRow.id) == RunRow.suite_revision_id)
+        .join(ConfigRow, col(ConfigRow.id) == RunRow.config_id)
+        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
+        .join(ReleaseRow, col(ReleaseRow.id) == BuildRow.release_id)
+        .join(ComponentRow, col(ComponentRow.id) == ReleaseRow.component_id)
+        .where(condition, col(AttemptRow.number) == newest)
+        .order_by(col(RunRow.id))
+        .execution_options(populate_existing=True)
+    ).all()
+    return [
+        Claim(
+            run_id=run.id,
+            public_id=run.public_id,
+            fence=run.fence,
+            attempt_id=attempt.id,
+            attempt_key=attempt.key,
+            attempt_number=attempt.number,
+            cancel_requested_by=run.cancel_requested_by,
+            suite_name=suite.name,
+            suite_file=suite.file,
+            suite_hash=suite.content_hash,
+            config_labels=config.labels,
+            component=component.slug,
+            release=release.identity,
+            version=release.version or build.tag,
+            build_kind=build.kind,
+            build_location=build.location,
+            build_digest=build.digest,
+            repeat=run.repeat,
+        )
+        for run, attempt, suite, config, build, release, component in rows
+    ]

@@ -1,0 +1,190 @@
+"""Series and their measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlmodel import Session, col, select
+
+from jobs.fingerprint import fingerprint
+from tracker.store.engine import insert_new
+from tracker.store.tables import (
+    AttemptRow,
+    BuildRow,
+    ConfigRow,
+    EnvironmentRow,
+    HostRow,
+    MeasurementRow,
+    QuarantineRow,
+    ReleaseRow,
+    RunRow,
+    SeriesRow,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesIdentity:
+    """What makes a series, and what is known of its metric."""
+
+    component_id: int
+    component: str
+    config_id: int
+    config_fingerprint: str
+    hardware_class_id: int
+    hardware_fingerprint: str
+    variant: str
+    suite: str
+    metric: str
+    unit: str
+    direction: str
+    gated: bool
+    min_effect: float
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the series' stable name: the suite, unit and gate are not part of it."""
+        parts = (self.component, self.config_fingerprint, self.hardware_fingerprint, self.variant, self.metric)
+        return fingerprint("series", "\0".join(parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One valid measurement, with what is needed to place and to doubt it."""
+
+    release_id: int
+    run_id: int
+    value: float
+    host_id: int
+    environment: str | None
+    measured_at: datetime | None
+
+
+def save_series(session: Session, identity: SeriesIdentity) -> int:
+    """Return the series' id, made on first sight; what its suite gates is brought up to date."""
+    row = {
+        "fingerprint": identity.fingerprint,
+        "component_id": identity.component_id,
+        "config_id": identity.config_id,
+        "hardware_class_id": identity.hardware_class_id,
+        "variant": identity.variant,
+        "suite": identity.suite,
+        "metric": identity.metric,
+        "unit": identity.unit,
+        "direction": identity.direction,
+        "gated": identity.gated,
+        "min_effect": identity.min_effect,
+        "revision": 0,
+        "analyzed_revision": 0,
+    }
+    insert_new(session, SeriesRow, [row])
+    found = session.exec(select(SeriesRow).where(SeriesRow.fingerprint == identity.fingerprint)).one()
+    found.gated, found.min_effect, found.suite = identity.gated, identity.min_effect, identity.suite
+    session.add(found)
+    return found.id or 0
+
+
+def add_measurements(session: Session, rows: Sequence[MeasurementRow]) -> None:
+    """Add measurements that are not there yet and mark their series dirty."""
+    insert_new(session, MeasurementRow, [row.model_dump() for row in rows])
+    mark_dirty(session, [row.series_id for row in rows])
+
+
+def mark_dirty(session: Session, series_ids: Iterable[int]) -> None:
+    """Have the series analyzed again."""
+    session.execute(
+        update(SeriesRow).where(col(SeriesRow.id).in_(list(series_ids))).values(revision=col(SeriesRow.revision) + 1)
+    )
+
+
+def mark_suite_dirty(session: Session, suite: str) -> None:
+    """Have all series of a suite analyzed again: what is settled has changed."""
+    session.execute(update(SeriesRow).where(col(SeriesRow.suite) == suite).values(revision=col(SeriesRow.revision) + 1))
+
+
+def quarantine(session: Session, attempt_id: int, rejected: Sequence[tuple[str, str, str]]) -> None:
+    """Keep values that may not enter a series: (key, as printed, reason)."""
+    rows = [
+        {"attempt_id": attempt_id, "key": key, "raw": raw[:2000], "reason": reason[:2000]}
+        for key, raw, reason in rejected
+    ]
+    insert_new(session, QuarantineRow, rows)
+
+
+def dirty_series(session: Session) -> list[SeriesRow]:
+    """Return the series that wait to be analyzed."""
+    return list(
+        session.exec(
+            select(SeriesRow).where(SeriesRow.revision != SeriesRow.analyzed_revision).order_by(col(SeriesRow.id))
+        ).all()
+    )
+
+
+def family_of(session: Session, component_id: int, hardware_class_id: int) -> list[tuple[SeriesRow, str]]:
+    """Return the series that are judged together, with their config labels: one component on one hardware class."""
+    return [
+        (series, labels)
+        for series, labels in session.exec(
+            select(SeriesRow, ConfigRow.labels)
+            .join(ConfigRow, col(ConfigRow.id) == SeriesRow.config_id)
+            .where(SeriesRow.component_id == component_id, SeriesRow.hardware_class_id == hardware_class_id)
+            .order_by(col(SeriesRow.fingerprint))
+        ).all()
+    ]
+
+
+def history(session: Session, series_ids: Sequence[int]) -> dict[int, list[Point]]:
+    """Return each series' measurements in release order, those of superseded builds and unplaced releases left out."""
+    rows = session.execute(
+        select(
+            MeasurementRow.series_id,
+            MeasurementRow.release_id,
+            MeasurementRow.run_id,
+            MeasurementRow.value,
+            MeasurementRow.host_id,
+            EnvironmentRow.fingerprint,
+            MeasurementRow.measured_at,
+        )
+        .join(ReleaseRow, col(ReleaseRow.id) == MeasurementRow.release_id)
+        .join(RunRow, col(RunRow.id) == MeasurementRow.run_id)
+        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
+        .join(EnvironmentRow, col(EnvironmentRow.id) == MeasurementRow.environment_id, isouter=True)
+        .where(
+            col(MeasurementRow.series_id).in_(series_ids),
+            col(BuildRow.superseded_at).is_(None),
+            col(ReleaseRow.sort_key).is_not(None),
+        )
+        .order_by(col(ReleaseRow.sort_key), col(ReleaseRow.id), col(RunRow.repeat), col(RunRow.id))
+    ).all()
+    points: dict[int, list[Point]] = {series_id: [] for series_id in series_ids}
+    for series_id, release_id, run_id, value, host_id, environment, measured_at in rows:
+        points[series_id].append(
+            Point(
+                release_id=release_id,
+                run_id=run_id,
+                value=value,
+                host_id=host_id,
+                environment=environment,
+                measured_at=measured_at,
+            )
+        )
+    return points
+
+
+def set_analyzed(session: Session, analyzed: Sequence[SeriesRow]) -> None:
+    """Note up to which revision the series were analyzed; newer measurements keep them dirty."""
+    for series in analyzed:
+        session.execute(
+            update(SeriesRow).where(col(SeriesRow.id) == series.id).values(analyzed_revision=series.revision)
+        )
+
+
+def attempt_host(session: Session, attempt_id: int) -> tuple[int, str]:
+    """Return the id and the name of the host that an attempt ran on."""
+    return session.execute(
+        select(HostRow.id, HostRow.slug)
+        .join(AttemptRow, col(AttemptRow.host_id) == HostRow.id)
+        .where(AttemptRow.id == attempt_id)
+    ).one()
