@@ -98,10 +98,10 @@ def cut_series(prepared: Prepared, options: DetectOptions) -> Cutting:
     while True:
         releases = [prepared.releases[position] for position in kept]
         row, cuts = settle(releases, prepared.centres[kept], options.false_alarm_ratio, min_step)
-        odd = find_odd_release(cuts, releases)
-        if odd is None or len(kept) <= MIN_RELEASES:
-            return Cutting(row=row, cuts=cuts, kept=kept)
-        del kept[odd]
+        odd = find_odd_run(row, cuts, releases)
+        if not odd or len(kept) - len(odd) < MIN_RELEASES:
+            return Cutting(row=row, cuts=drop_usual_newest(prepared, row, cuts, kept), kept=kept)
+        kept = [position for place, position in enumerate(kept) if place not in odd]
 
 
 def settle(releases: list[Floats], centres: Floats, false_alarm_ratio: float, min_step: float) -> tuple[Row, list[int]]:
@@ -147,12 +147,38 @@ def share_factor(residuals: Floats, bounds: list[int]) -> float:
     return (1 + correlation) / (1 - correlation) if correlation > 1.5 / np.sqrt(len(residuals)) else 1.0
 
 
-def find_odd_release(cuts: list[int], releases: list[Floats]) -> int | None:
-    """Return the position of a release that stands alone between two cuts and may be a bad day, or None."""
-    for first, second in pairwise(cuts):
-        if second - first == 1 and not (len(releases) <= SHORT_HISTORY and len(releases[first]) >= 3):
-            return first
-    return None
+def find_odd_run(row: Row, cuts: list[int], releases: list[Floats]) -> range:
+    """Return the positions of the first run between two cuts that is too short to be a level; empty without one.
+
+    One release, or two measured once or twice each that stand out from both sides, may be bad days.
+    """
+    bounds = [0, *cuts, len(releases)]
+    for number in range(1, len(cuts)):
+        before, start, end, after = bounds[number - 1 : number + 3]
+        repeats = min(len(releases[position]) for position in range(start, end))
+        returns = (row.average(start, end) - row.average(before, start)) * (
+            row.average(end, after) - row.average(start, end)
+        ) < 0
+        if end - start == 1 and not (len(releases) <= SHORT_HISTORY and repeats >= 3):
+            return range(start, end)
+        if end - start == 2 and repeats <= 2 and returns:
+            return range(start, end)
+    return range(0)
+
+
+def drop_usual_newest(prepared: Prepared, row: Row, cuts: list[int], kept: list[int]) -> list[int]:
+    """Return the cuts without one at the newest release if a single release was once as far off, and came back."""
+    count = len(prepared.centres)
+    if not cuts or kept[cuts[-1]] != count - 1:
+        return cuts
+    distance = abs(measure_step(row, ([0, *cuts])[-2], cuts[-1], len(kept))[0])
+    for position in set(range(count - 1)) - set(kept):
+        place = int(np.searchsorted(kept, position))
+        start = max([0, *(cut for cut in cuts if cut <= place)])
+        end = min(cut for cut in [*cuts, len(kept)] if cut > place)
+        if abs(prepared.centres[position] - row.average(start, end)) >= 0.7 * distance:
+            return cuts[:-1]
+    return cuts
 
 
 def describe(prepared: Prepared, found: Cutting) -> list[ChangePoint]:

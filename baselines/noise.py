@@ -105,7 +105,7 @@ def estimate_across(centres: Floats, variances: Floats) -> tuple[float, float]:
         return 0.0, 0.0
     bulk = min(count, 400)
     normal = _kept_square(bulk, max(1, round(kept * bulk / count)))
-    return float(np.mean(squares[:kept])) / normal, 0.45 * kept
+    return float(np.mean(squares[:kept])) / normal, 0.45 * count
 
 
 def estimate_noise(releases: Sequence[Floats], centres: Floats) -> Noise:
@@ -120,7 +120,7 @@ def estimate_noise(releases: Sequence[Floats], centres: Floats) -> Noise:
     df = across_df + within_df
     pooled = (across_df * across + within_df * within) / df if df else 0.0
     floor = max(FLOOR, _resolution(releases, centres) / np.sqrt(12))
-    return Noise(scale=max(float(np.sqrt(pooled)), floor), df=max(df, 1.0), weights=1 / variances)
+    return Noise(scale=max(float(np.sqrt(pooled)), floor), df=df + 2, weights=1 / variances)
 
 
 def _resolution(releases: Sequence[Floats], centres: Floats) -> float:
