@@ -1,0 +1,114 @@
+"""From a suite to what runs: its configs, its plan, its revision, and the results that one process must report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jobs.errors import UserError
+from jobs.fingerprint import config_fingerprint, fingerprint
+from jobs.labels import series_labels
+from jobs.measurements import Label, ParsedRun
+from jobs.suite.checks import left_of
+from jobs.suite.document import Suite
+from jobs.suite.programs import find_script, is_script
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """One combination of a suite's matrix: what one process measures."""
+
+    labels: Mapping[str, Label]
+    """Identity only: repeats, limits, priority and notes are not in it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The config's name."""
+        return config_fingerprint(self.labels)
+
+
+def _python_labels(suite: Suite, python_minor: str) -> dict[str, Label]:
+    """Return the identity that the interpreter adds; empty for a suite that does not pin by it."""
+    pins = suite.run.pins
+    if not pins:
+        return {}
+    if python_minor not in pins:
+        known = ", ".join(pins)
+        raise UserError(
+            f"{suite.path}: run.pins: nothing is pinned for Python {python_minor}; known: {known}. Add {python_minor!r}"
+        )
+    return {"python": python_minor, "pins": " ".join(sorted(pins[python_minor]))}
+
+
+def expand(suite: Suite, *, python_minor: str) -> tuple[Config, ...]:
+    """Return the configs for an interpreter ("3.11"), in the order of the matrix; raise UserError without its pins."""
+    shared: dict[str, Label] = {"tool": suite.output.tool, **_python_labels(suite, python_minor)}
+    if suite.hardware.gpus:
+        shared["gpu_count"] = suite.hardware.gpus
+    axes = {label: list(values) for label, values in suite.axes.items()}
+    return tuple(Config(labels={**shared, **labels}) for labels in left_of(axes, list(suite.excluded)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How much work one release is; `estimate_s` is None where the suite gives no estimate."""
+
+    configs: tuple[Config, ...]
+    repeats: int
+    runs: int
+    estimate_s: float | None
+
+
+def plan(suite: Suite, *, python_minor: str) -> Plan:
+    """Return what measuring one release takes."""
+    configs = expand(suite, python_minor=python_minor)
+    runs = len(configs) * suite.run.repeats
+    estimate_s = None if suite.run.estimate_s is None else runs * suite.run.estimate_s
+    return Plan(configs=configs, repeats=suite.run.repeats, runs=runs, estimate_s=estimate_s)
+
+
+def suite_revision(suite: Suite) -> str:
+    """Return the hash over what decides results: programs, pins, matrix; not limits, repeats or judgement."""
+    judged_or_said = {"path", "title", "description", "releases", "expect", "gate", "quality"}
+    decides = suite.model_dump(mode="json", exclude=judged_or_said)
+    for limit in ("repeats", "timeout_s", "setup_timeout_s", "estimate_s", "output_limit_mb"):
+        del decides["run"][limit]
+    scripts = [asset.maker for asset in suite.run.asset]
+    scripts += [suite.run.program] if is_script(suite.run.program) else []
+    contents = {name: hashlib.sha256(find_script(name, suite.path).read_bytes()).hexdigest() for name in scripts}
+    return fingerprint("suite", json.dumps({"suite": decides, "scripts": contents}, sort_keys=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedResult:
+    """One result that a process of a config must report, with the full labels of its series."""
+
+    labels: Mapping[str, Label]
+    metrics: tuple[str, ...]
+
+
+def expected_results(suite: Suite, config: Config) -> tuple[ExpectedResult, ...]:
+    """Return what one process of `config` must report."""
+    return tuple(ExpectedResult(labels=series_labels(config.labels, e.labels), metrics=e.metrics) for e in suite.expect)
+
+
+def missing_results(suite: Suite, config: Config, runs: Sequence[ParsedRun]) -> tuple[ExpectedResult, ...]:
+    """Return the expected results, cut down to the metrics that `runs` do not hold; empty if nothing is missing."""
+    found = [(series_labels(config.labels, run.labels), run.metrics) for run in runs]
+    missing = []
+    for expected in expected_results(suite, config):
+        held = {m for labels, metrics in found if expected.labels.items() <= labels.items() for m in metrics}
+        absent = tuple(metric for metric in expected.metrics if metric not in held)
+        if absent:
+            missing.append(ExpectedResult(labels=expected.labels, metrics=absent))
+    return tuple(missing)
+
+
+def min_effect_ratio(suite: Suite, labels: Mapping[str, Label], metric: str) -> float | None:
+    """Return the smallest change of a series that may raise an alert (0.05 is 5 %); None where it is not gated."""
+    for gate in suite.gate:
+        if metric in gate.metrics and gate.where.items() <= labels.items():
+            return gate.min_effect_ratio
+    return None
