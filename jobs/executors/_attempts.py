@@ -1,0 +1,207 @@
+"""The folder of one attempt: files that are written once and whole, so that any process may die at any line.
+
+job.json           what to run; the first writer wins
+launched.json      the process that was last started for this key; only a hint for `poll`
+claimed.json       who runs it (a process, or nobody because it was abandoned); created exactly once
+running.json       the program has been started, and in which session
+cancel             somebody asked for its end
+status.json        how it ended; created exactly once
+environment.json   where it ran; run.log, setup.log, supervisor.log: what was printed
+work/              the program's working folder, removed at the end
+result/            the result file, taken out of work/
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jobs.errors import UserError
+from jobs.protocols import Asset, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_LOGS = {"run.log": "log", "setup.log": "setup_log", "environment.json": "environment"}
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_once(path: Path, content: Mapping[str, object]) -> bool:
+    """Create `path` with all its content and return True; return False and change nothing where it exists."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return True
+
+
+def replace(path: Path, content: Mapping[str, object]) -> None:
+    """Write `path` in one step, whatever was there."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        draft.write_text(json.dumps(content), encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """Return the object in a JSON file, None where there is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def job_to_json(job: JobSpec) -> dict[str, Any]:
+    """Return the job as plain JSON values."""
+    values = {field.name: getattr(job, field.name) for field in fields(job)}
+    return {**values, "environment": dict(job.environment), "assets": [asdict(asset) for asset in job.assets]}
+
+
+def job_from_json(values: Mapping[str, Any]) -> JobSpec:
+    """Return the job that `job_to_json` wrote."""
+    assets = tuple(Asset(**{**a, "requirements": tuple(a["requirements"])}) for a in values["assets"])
+    lists = {name: tuple(values[name]) for name in ("arguments", "requirements")}
+    return JobSpec(**{**values, **lists, "assets": assets})
+
+
+def check_job(job: JobSpec) -> None:
+    """Raise UserError for a job whose names could reach outside its folder or turn into options of a command."""
+    check_key(job.key)
+    for name in (job.result_file, *(asset.name for asset in job.assets)):
+        if name in {"", ".", ".."} or "/" in name or "\0" in name:
+            raise UserError(f"job {job.key}: {name!r} must be a plain file name without a folder")
+    for requirement in (*job.requirements, *(r for asset in job.assets for r in asset.requirements)):
+        if not requirement.strip() or requirement.startswith("-"):
+            raise UserError(f"job {job.key}: {requirement!r} is not a requirement; write it as `name==version`")
+
+
+def check_key(key: str) -> None:
+    """Raise UserError for a key that is no safe folder name."""
+    if not _KEY.fullmatch(key):
+        raise UserError(f"attempt key {key!r}: expected letters, digits, '.', '_', '-' (at most 128), as in `run-17-1`")
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The files of one attempt."""
+
+    folder: Path
+
+    @property
+    def key(self) -> str:
+        return self.folder.name
+
+    @property
+    def work(self) -> Path:
+        return self.folder / "work"
+
+    def file(self, name: str) -> Path:
+        """Return the path of one of the files named at the top of this module."""
+        return self.folder / name
+
+    def claim(self, owner: Mapping[str, object]) -> bool:
+        """Return True for the one caller, ever, who owns this attempt from now on."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return write_once(self.file("claimed.json"), owner)
+
+    def status(self) -> JobStatus | None:
+        """Return how it ended, None while it has not."""
+        values = read(self.file("status.json"))
+        if values is None:
+            return None
+        return JobStatus(
+            state=JobState.ENDED,
+            outcome=JobOutcome(values["outcome"]),
+            detail=values["detail"],
+            exit_code=values["exit_code"],
+            started_at=_moment(values["started_at"]),
+            ended_at=_moment(values["ended_at"]),
+        )
+
+    def started_at(self) -> datetime | None:
+        """Return when the program itself was started, None before."""
+        return _moment((read(self.file("running.json")) or {}).get("started_at"))
+
+    def finish(self, outcome: JobOutcome, detail: str, *, at: datetime, exit_code: int | None = None) -> None:
+        """Record the end, unless an end is recorded already."""
+        started = self.started_at()
+        write_once(
+            self.file("status.json"),
+            {
+                "outcome": outcome.value,
+                "detail": detail,
+                "exit_code": exit_code,
+                "started_at": started.isoformat() if started else None,
+                "ended_at": at.isoformat(),
+            },
+        )
+
+    def outputs(self) -> tuple[JobOutput, ...]:
+        """Return what it has left so far: regular files only, links are never followed."""
+        results = self.folder / "result"
+        named = [("result", path) for path in sorted(results.iterdir())] if results.is_dir() else []
+        named += [(kind, self.file(name)) for name, kind in _LOGS.items()]
+        return tuple(output for kind, path in named if (output := _describe(kind, path)))
+
+
+def attempts_in(folder: Path) -> Iterator[Attempt]:
+    """Yield the attempts of a folder, oldest name first."""
+    if folder.is_dir():
+        for path in sorted(folder.iterdir()):
+            if path.is_dir() and _KEY.fullmatch(path.name):
+                yield Attempt(path)
+
+
+def open_regular(path: Path) -> int | None:
+    """Return a descriptor for reading a regular file; None for a link, a device, a pipe or nothing."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    return None
+
+
+def _describe(kind: str, path: Path) -> JobOutput | None:
+    """Return the output's facts as they are now; a log may still grow."""
+    handle = open_regular(path)
+    if handle is None:
+        return None
+    size_bytes, digest = 0, hashlib.sha256()
+    with os.fdopen(handle, "rb") as file:
+        while chunk := file.read(1 << 20):
+            size_bytes += len(chunk)
+            digest.update(chunk)
+    return JobOutput(kind=kind, name=path.name, path=path, size_bytes=size_bytes, sha256=digest.hexdigest())
