@@ -6,27 +6,23 @@ Pages embed the specification, messages carry the picture: both show the same ch
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
-from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from alerts.chart_rows import PICTURE_WIDTH, list_datasets
 from alerts.chart_style import Palette, build_config, pick_palette
 from alerts.errors import ChartFailed
-from alerts.trend import Trend, TrendChange, TrendPoint
-from alerts.wording import Change, Direction, format_effect, format_value
+from alerts.trend import Trend
+from alerts.wording import Change, Direction
 
 Spec = dict[str, Any]
 
-PICTURE_WIDTH = 720
 _BARS_UP_TO = 45
 _LABELS_UP_TO = 40
 _ROW_PX = 15
-_LETTER_PX = 6.6
-"""Height of one row of change labels, and the mean width of their letters."""
+"""Height of one row of change labels."""
 
 
 def trend_spec(trend: Trend, *, dark: bool = False, width: int | None = None, height: int = 280) -> Spec:
@@ -45,7 +41,10 @@ def trend_spec(trend: Trend, *, dark: bool = False, width: int | None = None, he
     }
     if not trend.points:
         return spec | _layer_nothing(trend, palette)
-    return spec | {"datasets": _list_datasets(trend), "layer": _list_layers(trend, palette, height)}
+    rows = list_datasets(trend)
+    label_rows = 1 + max((change["row"] for change in rows["changes"]), default=-1)
+    y_scale = _scale_y(trend, (label_rows * _ROW_PX + 6) / height)
+    return spec | {"datasets": rows, "layer": _list_layers(trend, palette, y_scale, height)}
 
 
 def render(spec: Spec, format: Literal["png", "svg"] = "png", *, scale: float = 2.0, timeout_s: float = 30.0) -> bytes:
@@ -94,117 +93,10 @@ def _layer_nothing(trend: Trend, palette: Palette) -> Spec:
     }
 
 
-# --- data ------------------------------------------------------------------------------------------------------
-
-
-def _list_datasets(trend: Trend) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows that the layers draw, by name."""
-    points = sorted(trend.points, key=lambda point: point.order)
-    stretches = _number_stretches(points)
-    return {
-        "points": [_make_row(trend, point, stretches[point.order]) for point in points],
-        "repeats": [row for point in points for row in _spread_repeats(point)],
-        "levels": _list_levels(points, trend.changes),
-        "changes": _list_changes(trend),
-        "missing": [{"order": gap.order, "release": gap.release, "reason": gap.reason} for gap in trend.missing],
-    }
-
-
-def _make_row(trend: Trend, point: TrendPoint, stretch: int) -> dict[str, Any]:
-    interval = "" if point.low is None or point.high is None else f"{point.low:.6g} to {point.high:.6g}"
-    return {
-        "order": point.order,
-        "release": point.release,
-        "level": point.level,
-        "low": point.low,
-        "high": point.high,
-        "stretch": stretch,
-        "hollow": bool(point.flags),
-        "shown": format_value(point.level, trend.unit),
-        "interval": interval,
-        "runs": point.n,
-        "flags": ", ".join(point.flags),
-    }
-
-
-def _spread_repeats(point: TrendPoint) -> list[dict[str, Any]]:
-    """Return the repeats side by side in the order they ran, so that they do not hide behind their median."""
-    middle = (len(point.repeats) - 1) / 2
-    step = 0.36 / max(1.0, middle * 2)
-    return [{"at": point.order + (i - middle) * step, "value": value} for i, value in enumerate(point.repeats)]
-
-
-def _number_stretches(points: list[TrendPoint]) -> dict[int, int]:
-    """Return order -> number of the unbroken stretch it belongs to: the line stops at a missing release."""
-    stretches: dict[int, int] = {}
-    number = 0
-    for before, point in pairwise([points[0], *points]):
-        number += point.order > before.order + 1
-        stretches[point.order] = number
-    return stretches
-
-
-def _list_levels(points: list[TrendPoint], changes: Iterable[TrendChange]) -> list[dict[str, Any]]:
-    """Return one row for each stretch between change points: from, to and the median of its levels."""
-    starts = sorted({change.order for change in changes} | {points[0].order})
-    ends = [*starts[1:], points[-1].order + 1]
-    rows = []
-    for start, end in zip(starts, ends, strict=True):
-        inside = [point.level for point in points if start <= point.order < end]
-        rows.append({"from": start - 0.5, "to": end - 0.5, "level": statistics.median(inside)})
-    return rows
-
-
-def _list_changes(trend: Trend) -> list[dict[str, Any]]:
-    """Return one row for each change point, with the row and the side its label stands at."""
-    names = trend.releases
-    first, last = min(names), max(names)
-    per_release = PICTURE_WIDTH / (last - first + 1)
-    taken: list[list[tuple[float, float]]] = []
-    rows = []
-    for change in sorted(trend.changes, key=lambda one: one.order):
-        text = _label_change(change)
-        at = change.order - 0.5
-        width = (len(text) * _LETTER_PX + 12) / per_release
-        leftwards = at + width > last + 0.5
-        rows.append(
-            {
-                "at": at,
-                "row": _take_row(taken, (at - width, at) if leftwards else (at, at + width)),
-                "leftwards": leftwards,
-                "verdict": change.verdict.value,
-                "text": text,
-                "release": names[change.order],
-                "label": change.label or ("" if change.confirmed else "provisional: seen only at the newest release"),
-            }
-        )
-    return rows
-
-
-def _label_change(change: TrendChange) -> str:
-    """Return `▲ +14.7 % regressed`; a question mark where it is not confirmed."""
-    arrow = "" if not change.effect_ratio else "▲ " if change.effect_ratio > 0 else "▼ "
-    effect = "" if change.effect_ratio is None else f"{format_effect(change.effect_ratio)} "
-    return f"{arrow}{effect}{change.verdict.value}{'' if change.confirmed else '?'}"
-
-
-def _take_row(taken: list[list[tuple[float, float]]], span: tuple[float, float]) -> int:
-    """Return the first row where nothing stands in the span, and note that it is taken."""
-    for row, spans in enumerate(taken):
-        if all(span[1] <= low or span[0] >= high for low, high in spans):
-            spans.append(span)
-            return row
-    taken.append([span])
-    return len(taken) - 1
-
-
-# --- layers ----------------------------------------------------------------------------------------------------
-
-
-def _list_layers(trend: Trend, palette: Palette, height: int) -> list[Spec]:
+def _list_layers(trend: Trend, palette: Palette, y_scale: Spec, height: int) -> list[Spec]:
     """Return the layers from the back to the front."""
     x = _encode_x(trend)
-    y = {"type": "quantitative", "title": _write_axis_title(trend), "scale": _scale_y(trend, height)}
+    y = {"type": "quantitative", "title": _write_axis_title(trend), "scale": y_scale}
     levels = [_layer_levels(x, y, palette)] if len(trend.points) > 1 else []
     layers = [*levels, _layer_repeats(x, y, palette), *_layer_interval(trend, x, y, palette)]
     layers += [_layer_line(x, y, palette), *_layer_points(x, y, palette, small=len(trend.points) > 60)]
@@ -244,21 +136,17 @@ def _choose_labels(orders: list[int], important: set[int]) -> list[int]:
     return sorted(chosen)
 
 
-def _scale_y(trend: Trend, height: int) -> Spec:
-    """Return a scale that shows all values large, with room above for the rows of change labels."""
+def _scale_y(trend: Trend, label_share: float) -> Spec:
+    """Return a scale that shows all values large and leaves that share of the height free above, for labels."""
     values = [point.level for point in trend.points]
     values += [
         value for point in trend.points for value in (*point.repeats, point.low, point.high) if value is not None
     ]
     low, high = min(values), max(values)
     span = (high - low) or abs(high) * 0.1 or 1.0
-    rows = max((change["row"] for change in _list_changes(trend)), default=-1) + 1
-    headroom = min(0.5, (rows * _ROW_PX + 6) / height)
-    return {
-        "domain": [low - span * 0.08, high + span * (0.08 + headroom * 1.16 / (1 - headroom))],
-        "nice": False,
-        "zero": False,
-    }
+    share = min(0.5, label_share)
+    top = span * (0.08 + 1.16 * share / (1 - share))
+    return {"domain": [low - span * 0.08, high + top], "nice": False, "zero": False}
 
 
 def _layer_levels(x: Spec, y: Spec, palette: Palette) -> Spec:
