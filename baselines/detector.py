@@ -100,7 +100,7 @@ def cut_series(prepared: Prepared, options: DetectOptions) -> Cutting:
         row, cuts = settle(releases, prepared.centres[kept], options.false_alarm_ratio, min_step)
         odd = find_odd_run(row, cuts, releases)
         if not odd or len(kept) - len(odd) < MIN_RELEASES:
-            return Cutting(row=row, cuts=drop_usual_newest(prepared, row, cuts, kept), kept=kept)
+            return Cutting(row=row, cuts=drop_doubtful_newest(prepared, row, cuts, kept), kept=kept)
         kept = [position for place, position in enumerate(kept) if place not in odd]
 
 
@@ -166,19 +166,29 @@ def find_odd_run(row: Row, cuts: list[int], releases: list[Floats]) -> range:
     return range(0)
 
 
-def drop_usual_newest(prepared: Prepared, row: Row, cuts: list[int], kept: list[int]) -> list[int]:
-    """Return the cuts without one at the newest release if a single release was once as far off, and came back."""
-    count = len(prepared.centres)
-    if not cuts or kept[cuts[-1]] != count - 1:
+def drop_doubtful_newest(prepared: Prepared, row: Row, cuts: list[int], kept: list[int]) -> list[int]:
+    """Return the cuts without one that only the newest release shows and that may be a bad day.
+
+    It is doubted if half of its repeats stayed near the old level, or if a single release was as far off before.
+    """
+    newest = len(prepared.centres) - 1
+    if not cuts or kept[cuts[-1]] != newest:
         return cuts
-    distance = abs(measure_step(row, ([0, *cuts])[-2], cuts[-1], len(kept))[0])
-    for position in set(range(count - 1)) - set(kept):
-        place = int(np.searchsorted(kept, position))
-        start = max([0, *(cut for cut in cuts if cut <= place)])
-        end = min(cut for cut in [*cuts, len(kept)] if cut > place)
-        if abs(prepared.centres[position] - row.average(start, end)) >= 0.7 * distance:
-            return cuts[:-1]
+    old = row.average(([0, *cuts])[-2], cuts[-1])
+    step = float(prepared.centres[newest]) - old
+    moved = np.count_nonzero((prepared.releases[newest] - old) / step > 0.5)
+    strays = [stray_distance(prepared, row, cuts, kept, odd) for odd in sorted(set(range(newest)) - set(kept))]
+    if 2 * moved <= len(prepared.releases[newest]) or any(stray >= 0.7 * abs(step) for stray in strays):
+        return cuts[:-1]
     return cuts
+
+
+def stray_distance(prepared: Prepared, row: Row, cuts: list[int], kept: list[int], odd: int) -> float:
+    """Return how far the release `odd`, which was set aside, lies from the level around it."""
+    place = int(np.searchsorted(kept, odd))
+    start = max([0, *(cut for cut in cuts if cut <= place)])
+    end = min(cut for cut in [*cuts, len(kept)] if cut > place)
+    return abs(float(prepared.centres[odd]) - row.average(start, end))
 
 
 def describe(prepared: Prepared, found: Cutting) -> list[ChangePoint]:
