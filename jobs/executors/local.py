@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 
 from jobs.errors import TryLater, UserError
 from jobs.executors._attempts import Attempt, attempts_in, check_job, check_key, job_to_json, read, write_once
 from jobs.executors._attempts import replace as replace_file
+from jobs.executors._options import check_names, number
 from jobs.executors._processes import end_marked, identify, is_alive, send
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
@@ -31,23 +31,17 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
     Options: `uv` (its path; empty makes environments with venv and pip), `index_url` (the package index; empty leaves
     it to uv and pip), `work_limit_bytes` (room for a program's own files).
     """
-    for name in options:
-        if name not in _OPTIONS:
-            near = get_close_matches(name, _OPTIONS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise UserError(f"executor local: unknown option {name!r}; known: {', '.join(_OPTIONS)}.{hint}")
+    check_names("local", options, _OPTIONS)
     uv, index_url = options.get("uv", find_uv() or ""), options.get("index_url", "")
-    work_limit_bytes = options.get("work_limit_bytes", 2 * 1024**3)
     if not isinstance(uv, str) or not isinstance(index_url, str):
         raise UserError(f"executor local: uv and index_url must be text, found {uv!r} and {index_url!r}")
-    if not isinstance(work_limit_bytes, int) or work_limit_bytes <= 0:
-        raise UserError(f"executor local: work_limit_bytes must be a number above 0, found {work_limit_bytes!r}")
+    work_limit_bytes = number("local", options, "work_limit_bytes", 2 * 1024**3, low=1024)
     return LocalExecutor(
         folder=folder.resolve(),
         cache=cache.resolve(),
         uv=uv or None,
         index_url=index_url,
-        work_limit_bytes=work_limit_bytes,
+        work_limit_bytes=int(work_limit_bytes),
     )
 
 

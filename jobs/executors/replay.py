@@ -1,0 +1,218 @@
+"""Plays recorded attempts as if they ran, for demos and for suites whose hardware is not here. See README.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from jobs.errors import UserError
+from jobs.executors._attempts import (
+    Attempt,
+    attempts_in,
+    check_job,
+    check_key,
+    job_from_json,
+    job_to_json,
+    read,
+    replace,
+    write_once,
+)
+from jobs.executors._options import check_names, number
+from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+
+CONFIG_VARIABLE = "BENCHMARK_CONFIG"
+"""In `JobSpec.environment`: the fingerprint of the config (or anything else that names it) to be replayed."""
+REPEAT_VARIABLE = "BENCHMARK_REPEAT"
+"""In `JobSpec.environment`: which repeat, counted from 1; 1 where it is missing."""
+
+_OPTIONS = ("recordings", "pace_s")
+_FIELDS = {"component", "version", "config", "repeat", "outcome", "detail", "exit_code", "result", "log", "environment"}
+_REQUIRED = ("component", "version", "config", "repeat", "outcome")
+
+Identity = tuple[str, str, str, int]
+
+
+def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Executor:
+    """Return the executor that plays `*.jsonl` from the folder in option `recordings`.
+
+    Option `pace_s`: how long each attempt seems to run; 0 ends it at once. Nothing is kept in `cache`.
+    """
+    check_names("replay", options, _OPTIONS)
+    source = options.get("recordings")
+    if not isinstance(source, str | Path):
+        raise UserError(f"executor replay: option recordings must name a folder of *.jsonl files, found {source!r}")
+    pace_s = number("replay", options, "pace_s", 0.0, low=0)
+    return ReplayExecutor(folder=folder.resolve(), recordings=load_recordings(Path(source)), pace_s=pace_s)
+
+
+def identity_of(job: JobSpec) -> Identity:
+    """Return which recording a job asks for."""
+    config = job.environment.get(CONFIG_VARIABLE) or " ".join(job.arguments)
+    repeat = job.environment.get(REPEAT_VARIABLE, "1")
+    if not repeat.isdecimal() or int(repeat) < 1:
+        raise UserError(f"job {job.key}: {REPEAT_VARIABLE} must be a number from 1, found {repeat!r}")
+    return job.component, job.version, config, int(repeat)
+
+
+def load_recordings(folder: Path) -> Mapping[Identity, Mapping[str, Any]]:
+    """Return all recordings of a folder; a later line for the same attempt replaces an earlier one."""
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        raise UserError(f"executor replay: expected *.jsonl files with recordings in {folder}, found none")
+    found: dict[Identity, Mapping[str, Any]] = {}
+    for file in files:
+        for row, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+            if line.strip():
+                recording = _check(line, f"{file}:{row}")
+                identity = (recording["component"], recording["version"], recording["config"], recording["repeat"])
+                found[identity] = recording
+    return found
+
+
+def _check(line: str, where: str) -> dict[str, Any]:
+    """Return one recording, or raise UserError with the place and what is wrong."""
+    try:
+        recording = json.loads(line)
+    except ValueError as error:
+        raise UserError(f"{where}: expected one JSON object on the line: {error}") from error
+    if not isinstance(recording, dict) or (unknown := recording.keys() - _FIELDS):
+        what = f"unknown {sorted(unknown)}" if isinstance(recording, dict) else f"{type(recording).__name__}"
+        raise UserError(f"{where}: expected an object with {sorted(_FIELDS)}, found {what}")
+    if missing := [name for name in _REQUIRED if name not in recording]:
+        raise UserError(f"{where}: {', '.join(missing)} missing from the recording")
+    texts = ("component", "version", "config", "outcome", "detail", "log")
+    wrong = [name for name in texts if not isinstance(recording.get(name, ""), str)]
+    wrong += [name for name in ("repeat", "exit_code") if not _is_number(recording.get(name), name)]
+    wrong += ["environment"] if not isinstance(recording.get("environment", {}), dict) else []
+    wrong += ["outcome"] if recording["outcome"] not in {outcome.value for outcome in JobOutcome} else []
+    if wrong:
+        raise UserError(f"{where}: {wrong[0]} has an impossible value: {recording[wrong[0]]!r}")
+    return recording
+
+
+def _is_number(value: object, name: str) -> bool:
+    if value is None:
+        return name == "exit_code"
+    return isinstance(value, int) and not isinstance(value, bool) and (name == "exit_code" or value >= 1)
+
+
+def record(job: JobSpec, status: JobStatus, outputs: Sequence[JobOutput]) -> str:
+    """Return the line of a recordings file that plays an ended attempt again, whichever executor ran it."""
+    if status.outcome is None:
+        raise UserError(f"attempt {job.key} has not ended, so it cannot be recorded")
+    component, version, config, repeat = identity_of(job)
+    texts = {o.kind: o.path.read_text(encoding="utf-8", errors="replace") for o in outputs if o.kind != "setup_log"}
+    recording = {
+        "component": component,
+        "version": version,
+        "config": config,
+        "repeat": repeat,
+        "outcome": status.outcome.value,
+        "detail": status.detail,
+        "exit_code": status.exit_code,
+        "result": _parsed(texts["result"]) if "result" in texts else None,
+        "log": texts.get("log", ""),
+        "environment": json.loads(texts.get("environment", "{}")),
+    }
+    return json.dumps(recording, sort_keys=True)
+
+
+def _parsed(text: str) -> object:
+    """Return a result as JSON, for a readable recording; what is no object or list stays the text it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, dict | list) else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayExecutor:
+    """See `jobs.protocols.Executor`. An attempt is a claim with the time when it ends; no process runs."""
+
+    folder: Path
+    recordings: Mapping[Identity, Mapping[str, Any]]
+    pace_s: float
+
+    def start(self, job: JobSpec) -> None:
+        check_job(job)
+        identity_of(job)
+        attempt = self._attempt(job.key)
+        attempt.folder.mkdir(parents=True, exist_ok=True)
+        write_once(attempt.file("job.json"), {"job": job_to_json(job)})
+        now = datetime.now(UTC)
+        due = now + timedelta(seconds=self.pace_s)
+        attempt.claim({"started_at": now.isoformat(), "due_at": due.isoformat()})
+
+    def poll(self, key: str) -> JobStatus:
+        attempt = self._attempt(key)
+        if status := attempt.status():
+            return status
+        claim = read(attempt.file("claimed.json"))
+        if claim is None:
+            return JobStatus(state=JobState.UNKNOWN)
+        if "due_at" not in claim:
+            attempt.finish(JobOutcome.LOST, "abandoned before it was started", at=datetime.now(UTC))
+        elif datetime.now(UTC) < datetime.fromisoformat(claim["due_at"]):
+            return JobStatus(state=JobState.RUNNING, started_at=datetime.fromisoformat(claim["started_at"]))
+        else:
+            replace(attempt.file("running.json"), {"started_at": claim["started_at"]})
+            self._play(attempt, datetime.fromisoformat(claim["due_at"]))
+        return attempt.status() or JobStatus(state=JobState.UNKNOWN)
+
+    def fetch(self, key: str) -> Sequence[JobOutput]:
+        return self._attempt(key).outputs()
+
+    def cancel(self, key: str) -> None:
+        self._end(self._attempt(key), JobOutcome.CANCELLED, "cancelled")
+
+    def abandon(self, key: str) -> None:
+        self._end(self._attempt(key), JobOutcome.LOST, "abandoned before it was started")
+
+    def sweep(self, alive: frozenset[str]) -> Sequence[str]:
+        ended = []
+        for attempt in attempts_in(self.folder):
+            if attempt.key not in alive and self.poll(attempt.key).state is not JobState.ENDED:
+                self._end(attempt, JobOutcome.CANCELLED, "ended by a sweep: no run asks for it any more")
+                ended.append(attempt.key)
+        return tuple(ended)
+
+    def _attempt(self, key: str) -> Attempt:
+        check_key(key)
+        return Attempt(self.folder / key)
+
+    def _end(self, attempt: Attempt, outcome: JobOutcome, detail: str) -> None:
+        if self.poll(attempt.key).state is not JobState.ENDED:
+            attempt.claim({"nobody": detail})
+            attempt.finish(outcome, detail, at=datetime.now(UTC))
+
+    def _play(self, attempt: Attempt, ended_at: datetime) -> None:
+        """Write what the recording left, then its end."""
+        order = read(attempt.file("job.json"))
+        if order is None:
+            attempt.finish(JobOutcome.INFRA_FAILED, f"{attempt.file('job.json')} is damaged", at=ended_at)
+            return
+        job = job_from_json(order["job"])
+        component, version, config, repeat = identity = identity_of(job)
+        recording = self.recordings.get(identity)
+        if recording is None:
+            what = f"no recording for {component} {version}, config {config!r}, repeat {repeat}"
+            attempt.finish(JobOutcome.TOOL_FAILED, what, at=ended_at)
+            return
+        result = recording.get("result")
+        if result is not None:
+            (attempt.folder / "result").mkdir(exist_ok=True)
+            text = result if isinstance(result, str) else json.dumps(result)
+            (attempt.folder / "result" / job.result_file).write_text(text, encoding="utf-8")
+        attempt.file("run.log").write_text(recording.get("log", ""), encoding="utf-8")
+        replace(attempt.file("environment.json"), {**recording.get("environment", {}), "replayed": True})
+        attempt.finish(
+            JobOutcome(recording["outcome"]),
+            recording.get("detail", ""),
+            at=ended_at,
+            exit_code=recording.get("exit_code"),
+        )

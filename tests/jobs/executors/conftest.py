@@ -1,0 +1,107 @@
+"""Small programs, jobs that run them, and waiting with an end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from jobs.executors import local
+from jobs.protocols import Executor, JobSpec, JobState, JobStatus
+
+WRITES_RESULT = """
+    import json, sys
+    print("measured", *sys.argv[1:])
+    with open("result.json", "w") as file:
+        json.dump({"latency_ms": 1.5}, file)
+"""
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all tests: environments are kept by content, so sharing them is what is promised."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "attempts"
+
+
+@pytest.fixture
+def executor(folder: Path, cache: Path) -> Executor:
+    return local.create({}, folder=folder, cache=cache)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Callable[..., JobSpec]:
+    """Make a job from the text of a program."""
+
+    def make(key: str, program: str = WRITES_RESULT, **fields: Any) -> JobSpec:
+        path = tmp_path / f"program-{key}.py"
+        path.write_text(dedent(program), encoding="utf-8")
+        values = {
+            "component": "thing",
+            "version": "1.0",
+            "build_kind": "wheel",
+            "build_location": "thing-1.0-py3-none-any.whl",
+            "build_digest": "sha256:00",
+            "program": str(path),
+            **fields,
+        }
+        return JobSpec(key=key, **values)
+
+    return make
+
+
+def wait(condition: Callable[[], Any], what: str, limit_s: float = 30.0) -> Any:
+    """Return the condition's first true value; fail the test when it takes too long."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"waited {limit_s:g} s in vain: {what}")
+
+
+@pytest.fixture
+def until() -> Callable[..., Any]:
+    return wait
+
+
+@pytest.fixture
+def ended() -> Callable[[Executor, str], JobStatus]:
+    """Wait for the end of an attempt and return its status."""
+
+    def look(executor: Executor, key: str) -> JobStatus:
+        def status() -> JobStatus | None:
+            found = executor.poll(key)
+            return found if found.state is JobState.ENDED else None
+
+        found: JobStatus = wait(status, f"{key} to end")
+        return found
+
+    return look
+
+
+@pytest.fixture
+def mentioning() -> Callable[[Path], list[int]]:
+    """Return the processes whose command line names a path: a way to look that the product does not use."""
+
+    def look(path: Path) -> list[int]:
+        found = []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                words = Path(f"/proc/{name}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if str(path).encode() in words:
+                found.append(int(name))
+        return found
+
+    return look
