@@ -71,16 +71,23 @@ def _read_version(text: str, name: str, version: Version, parts: Parts) -> Tag:
     track = _track_of(version)
     if parts.is_branch:
         return Tag(
-            tag=text, identity=name, display=name, version=written, variant=parts.variants,
+            tag=text,
+            identity=name,
+            display=name,
+            version=written,
+            variant=parts.variants,
             track=Track.DEV if track is Track.DEV else Track.OTHER,
             reason="a branch, or a build for one model, named with the version it belongs to",
-        )  # fmt: skip
+        )
     return Tag(
-        tag=text, identity=numbers.name_release(version), display=numbers.spell_version(version, parts.base),
-        version=written, track=track,
+        tag=text,
+        identity=numbers.name_release(version),
+        display=numbers.spell_version(version, parts.base),
+        version=written,
+        track=track,
         variant=parts.variants,
         sort_key=numbers.place_version(version),
-    )  # fmt: skip
+    )
 
 
 def _read_nightly(text: str, name: str, parts: Parts) -> Tag:
@@ -89,9 +96,14 @@ def _read_nightly(text: str, name: str, parts: Parts) -> Tag:
     identity = "-".join(t for t in ("nightly", parts.base + parts.marks, date, parts.commit) if t)
     if parts.date and not parts.has_named_words:
         return Tag(
-            tag=text, identity=identity, display=identity, track=Track.NIGHTLY, variant=parts.variants,
-            nightly_key=parts.moment, reason="a dated build: ordered by its date among nightlies only",
-        )  # fmt: skip
+            tag=text,
+            identity=identity,
+            display=identity,
+            track=Track.NIGHTLY,
+            variant=parts.variants,
+            nightly_key=parts.moment,
+            reason="a dated build: ordered by its date among nightlies only",
+        )
     if parts.has_named_words:
         track = Track.NIGHTLY if parts.is_nightly else Track.OTHER
         return _other(text, name, "a build of a model or branch: no place in the order", track=track)
@@ -131,14 +143,23 @@ def _read_unplaced(text: str, name: str, parts: Parts) -> Tag:
 
 
 def _other(
-    text: str, name: str, reason: str, *, track: Track = Track.OTHER, variant: tuple[str, ...] = (),
+    text: str,
+    name: str,
+    reason: str,
+    *,
+    track: Track = Track.OTHER,
+    variant: tuple[str, ...] = (),
     identity: str | None = None,
-) -> Tag:  # fmt: skip
+) -> Tag:
     """Return a tag without a place."""
     return Tag(
-        tag=text, identity=name if identity is None else identity, display=name or text, track=track,
-        variant=variant, reason=reason,
-    )  # fmt: skip
+        tag=text,
+        identity=name if identity is None else identity,
+        display=name or text,
+        track=track,
+        variant=variant,
+        reason=reason,
+    )
 
 
 def _track_of(version: Version) -> Track:

@@ -41,16 +41,24 @@ DATE = re.compile(
 MONTH_AND_DAY = re.compile(rf"{_MONTH}{_DAY}")
 
 COMMIT = re.compile(r"(?:g|git)?(?=[a-f]*[0-9])[0-9a-f]{7,40}")
-COMMIT_WORDS = frozenset("sha git commit".split())
+COMMIT_WORDS = frozenset({"sha", "git", "commit"})
 
-MOVING = frozenset("latest main master edge canary head trunk develop rolling current unstable tip x".split())
-NIGHTLY = frozenset("nightly nightlies daily weekly".split())
-PREFIXES = frozenset("release releases rel version ver v r".split())
+MOVING = frozenset(
+    {
+        "latest", "main", "master", "edge", "canary", "head", "trunk", "develop", "rolling", "current", "unstable",
+        "tip", "x",
+    }
+)  # fmt: skip
+NIGHTLY = frozenset({"nightly", "nightlies", "daily", "weekly"})
+PREFIXES = frozenset({"release", "releases", "rel", "version", "ver", "v", "r"})
 
 # Software that runs or is run: before the version it says whose version follows, behind it it is a variant.
 PRODUCTS = frozenset(
-    "vllm sglang sgl trtllm tritonserver triton onnxruntime ort lmdeploy ollama tgi llamacpp dynamo openai".split()
-)
+    {
+        "vllm", "sglang", "sgl", "trtllm", "tritonserver", "triton", "onnxruntime", "ort", "lmdeploy", "ollama",
+        "tgi", "llamacpp", "dynamo", "openai",
+    }
+)  # fmt: skip
 PRODUCT = re.compile(rf"(?:{'|'.join(sorted(PRODUCTS))})(?=v?[0-9])")
 
 # What a build is made for or with; these carry versions of their own, glued (`cu13.0.1`) or apart (`cuda-12`).
