@@ -99,7 +99,7 @@ def marked(folder: Path, session: int | None = None) -> list[int]:
     return found
 
 
-def end_marked(folder: Path, session: int | None, *, patience_s: float = 2.0, limit_s: float = 10.0) -> bool:
+def end_marked(folder: Path, session: int | None, *, patience_s: float = 1.0, limit_s: float = 10.0) -> bool:
     """Return whether no process of the attempt is left; those that do not go by themselves are killed."""
     begun = time.monotonic()
     while left := marked(folder, session):
