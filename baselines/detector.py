@@ -21,8 +21,8 @@ from scipy import special
 from baselines.changepoints import ChangePoint, DetectOptions, Kind, SeriesInput
 from baselines.multiplicity import adjust_p_values
 from baselines.noise import Floats, Noise, estimate_noise, find_centre
-from baselines.segmentation import Row, build_row, count_places, find_cuts, measure_gains, measure_step
-from baselines.series import check_values
+from baselines.segmentation import Row, build_row, count_places, find_cuts, find_threshold, measure_gains, measure_step
+from baselines.series import Values, check_values
 
 MIN_RELEASES = 4
 """With fewer there is no telling a change from the way releases differ anyway; a comparison can still be made."""
@@ -273,3 +273,18 @@ def correct_newest(points: list[ChangePoint], q: float, false_discovery_ratio: f
         return points
     kept = [replace(points[-1], q=q, confidence=1 - q)] if round(q, 9) <= false_discovery_ratio else []
     return points[:-1] + kept
+
+
+def summarize(values: Values, options: DetectOptions) -> tuple[list[ChangePoint], float, float] | None:
+    """Return change points, noise ratio and the step ratio detectable at the newest release; None for too few."""
+    series = SeriesInput(values=values)
+    prepared = prepare(series)
+    if prepared is None:
+        return None
+    found = cut_series(prepared, options)
+    row, count = found.row, len(found.kept)
+    start = ([0, *[cut for cut in found.cuts if cut < count - 1]])[-1]
+    _, error = measure_step(row, start, count - 1, count)
+    # 0.84 is the normal quantile that makes four of five steps of that size pass the threshold.
+    step = (find_threshold(count - 1, count, row.noise.df, options.false_alarm_ratio) + 0.84) * error
+    return find_changes([series], options)[0], prepared.ratio(row.noise.scale), prepared.ratio(step)
