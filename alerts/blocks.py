@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from alerts.message import Line, Message, Tone
+from alerts.message import AlertState, Line, Message, Tone
 
 Block = dict[str, Any]
 
@@ -27,7 +27,8 @@ _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 def to_blocks(message: Message) -> list[Block]:
     """Return the blocks of a message; long lists are cut, with the number left out and where to see them."""
-    blocks: list[Block] = [_header(f"{_EMOJI[message.tone]} {message.title}"), _section(_write_summary(message))]
+    emoji = "✅" if message.state is AlertState.RECOVERED else _EMOJI[message.tone]
+    blocks: list[Block] = [_header(f"{emoji} {message.title}"), _section(_write_summary(message))]
     blocks += [_section(text) for text in _fill_texts(map(_write_line, message.lines[:_MAX_LINES]))]
     rest = len(message.lines) - _MAX_LINES
     if rest > 0:

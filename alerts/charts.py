@@ -15,7 +15,7 @@ from alerts.chart_rows import PICTURE_WIDTH, list_datasets
 from alerts.chart_style import Palette, build_config, pick_palette
 from alerts.errors import ChartFailed
 from alerts.trend import Trend
-from alerts.wording import Change, Direction
+from alerts.wording import Change, Direction, count
 
 Spec = dict[str, Any]
 
@@ -85,7 +85,7 @@ def _write_axis_title(trend: Trend) -> str:
 
 def _layer_nothing(trend: Trend, palette: Palette) -> Spec:
     """Return a chart that says there is nothing, so that an empty frame is never taken for a flat line."""
-    missing = f" ({len(trend.missing)} releases known)" if trend.missing else ""
+    missing = f" ({count(len(trend.missing), 'release')} known)" if trend.missing else ""
     return {
         "data": {"values": [{"text": f"No measurement yet{missing}"}]},
         "mark": {"type": "text", "fontSize": 15, "color": palette.faint},

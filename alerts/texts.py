@@ -9,7 +9,8 @@ from alerts.message import Line, Message, Tone
 
 _TONE_WORDS = {Tone.BAD: "REGRESSION", Tone.GOOD: "IMPROVEMENT", Tone.NEUTRAL: "NOTE", Tone.UNKNOWN: "NO ANSWER"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]#|~!])")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def to_text(message: Message, *, max_lines: int = 40) -> str:
@@ -51,7 +52,7 @@ def to_markdown(message: Message, *, max_lines: int = 100) -> str:
 
 def escape_markdown(text: str) -> str:
     """Return the text so that Markdown shows it as it is, on one line."""
-    return _MARKDOWN.sub(r"\\\1", _CONTROL.sub("", " ".join(text.split())))
+    return _MARKDOWN.sub(r"\\\1", _CONTROL.sub("", " ".join(text.split()))).translate(_ENTITIES)
 
 
 def code_span(text: str) -> str:

@@ -35,7 +35,9 @@ def format_number(value: float) -> str:
     """Return the number with three or four significant digits, whole from 1000 on: `0.0123`, `5.58`, `12,346`."""
     if abs(value) >= 999.95:
         return f"{value:,.0f}"
-    return f"{value:.1f}".removesuffix(".0") if abs(value) >= 99.95 else f"{value:.3g}"
+    if value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) >= 99.95 else f"{value:#.3g}"
 
 
 def format_value(value: float | None, unit: str) -> str:
