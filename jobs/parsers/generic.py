@@ -6,7 +6,6 @@ becomes a measurement; a file whose shape is not the documented one is refused.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from jobs.fingerprint import canonical_labels
 from jobs.labels import LARGEST_COUNT, label_problem
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult, Reading, Rejected
 from jobs.metrics import Kind, Metric, find_metric
+from jobs.parsers._strict_json import Failed, Number, Refused, decode, is_text, shown
 from jobs.units import convert
 
 TOOL = "generic"
@@ -25,102 +25,41 @@ _RUN_KEYS = ("labels", "facts", "metrics", "flags")
 _METRIC_KEYS = ("value", "unit", "samples", "spread")
 
 
-class _Refused(Exception):
-    """The text is not a result in this format; the message is the reason."""
-
-
-class _Failed(Exception):
-    """The text says, or shows, that the benchmark failed; the message is the reason."""
-
-
-class _Number(str):
-    """A JSON number as its digits, so that nothing is rounded or overflows before it is looked at."""
-
-    __slots__ = ()
-
-
-def _shown(value: object) -> str:
-    """Return a value short enough for a message."""
-    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise _Refused(f"the key {_shown(twice)!r} stands twice in one object; each may stand once")
-    return found
-
-
-def _decode(text: str) -> dict[str, Any]:
-    """Return the top-level object; raise _Refused or _Failed with the reason."""
-    if not text.strip():
-        raise _Refused("expected a JSON object, found an empty file")
-    try:
-        document = json.loads(
-            text, object_pairs_hook=_unique, parse_int=_Number, parse_float=_Number, parse_constant=_Number
-        )
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}"
-        if text.lstrip().startswith("{") and (error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")):
-            raise _Failed(f"the file is cut off: the JSON object does not end ({where})") from error
-        raise _Refused(f"expected a JSON object, found something else at {where}: {error.msg}") from error
-    except RecursionError as error:
-        raise _Refused("the JSON is nested too deeply to be a result") from error
-    if not isinstance(document, dict):
-        raise _Refused(f"expected a JSON object, found {_shown(document)}")
-    _check_texts(document)
-    return document
-
-
-def _check_texts(document: dict[str, Any]) -> None:
-    """Raise _Refused for texts that no store can hold: half characters and NUL."""
-    try:
-        everything = json.dumps(document, ensure_ascii=False)
-        everything.encode()
-    except UnicodeEncodeError as error:
-        raise _Refused("a text in the file holds half a character (a lone surrogate)") from error
-    if "\\u0000" in everything:
-        raise _Refused("a text in the file holds a NUL character")
-
-
 def _unknown_keys(found: Iterable[str], known: Sequence[str], where: str) -> str | None:
     """Return what is wrong with the keys of one object; None if nothing is."""
     for key in found:
         if key not in known:
             near = get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            return f"unknown key {_shown(key)!r} in {where}; {hint}"
+            return f"unknown key {shown(key)!r} in {where}; {hint}"
     return None
 
 
 def _check_document(document: Mapping[str, Any]) -> list[Any]:
-    """Return the runs of a document of the documented shape; raise _Refused or _Failed otherwise."""
-    if isinstance(document.get("error"), str) and not isinstance(document["error"], _Number):
-        raise _Failed(document["error"].strip() or "the tool reports an error without a text")
+    """Return the runs of a document of the documented shape; raise Refused or Failed otherwise."""
+    if is_text(document.get("error")):
+        raise Failed(document["error"].strip() or "the tool reports an error without a text")
     problem = _unknown_keys(document, _DOCUMENT_KEYS, "the file")
     if "runs" not in document:
-        raise _Refused(f"not a generic result: expected the key 'runs', found {_shown(', '.join(document)) or 'none'}")
+        raise Refused(f"not a generic result: expected the key 'runs', found {shown(', '.join(document)) or 'none'}")
     if problem:
-        raise _Refused(problem)
+        raise Refused(problem)
     if "error" in document:
-        raise _Refused(f"'error' must be a text, found {_shown(document['error'])}")
+        raise Refused(f"'error' must be a text, found {shown(document['error'])}")
     for key in ("tool", "version"):
         value = document.get(key)
-        if (value is None and key == "tool") or isinstance(value, _Number | dict | list | bool) or value == "":
-            raise _Refused(f"{key!r} must be a text that is not empty, found {_shown(value)}")
+        if (value is None and key == "tool") or isinstance(value, Number | dict | list | bool) or value == "":
+            raise Refused(f"{key!r} must be a text that is not empty, found {shown(value)}")
     if not isinstance(document["runs"], list):
-        raise _Refused(f"'runs' must be a list, found {_shown(document['runs'])}")
+        raise Refused(f"'runs' must be a list, found {shown(document['runs'])}")
     if not document["runs"]:
-        raise _Failed("the file holds no results: 'runs' is empty")
+        raise Failed("the file holds no results: 'runs' is empty")
     return document["runs"]
 
 
 def _plain(value: object) -> Label | None:
     """Return a text, number or truth value as plain data; None for anything else."""
-    if not isinstance(value, _Number):
+    if not isinstance(value, Number):
         return value if isinstance(value, str | bool) else None
     try:
         number = convert(value, "count", "count")
@@ -134,15 +73,15 @@ def _read_samples(printed: object) -> int | None:
         return None
     samples = _plain(printed)
     if not isinstance(samples, int) or isinstance(samples, bool) or not 1 <= samples <= LARGEST_COUNT:
-        raise UserError(f"'samples' must be a whole number from 1 to {LARGEST_COUNT}, found {_shown(printed)}")
+        raise UserError(f"'samples' must be a whole number from 1 to {LARGEST_COUNT}, found {shown(printed)}")
     return samples
 
 
 def _read_spread(printed: object, unit: str, metric: Metric) -> float | None:
     if printed is None:
         return None
-    if not isinstance(printed, _Number):
-        raise UserError(f"'spread' must be a number, found {_shown(printed)}")
+    if not isinstance(printed, Number):
+        raise UserError(f"'spread' must be a number, found {shown(printed)}")
     spread = convert(printed, unit, metric.unit)
     if spread < 0:
         raise UserError(f"'spread' is a standard deviation and cannot be negative, found {printed}")
@@ -156,10 +95,10 @@ def _read_metric(key: str, printed: object) -> tuple[Metric, Reading]:
     if problem := _unknown_keys(entry, _METRIC_KEYS, f"metric {key!r}"):
         raise UserError(problem)
     value, unit = entry.get("value"), entry.get("unit", metric.unit)
-    if not isinstance(value, _Number):
-        raise UserError(f"expected a number, found {_shown(value)}")
-    if not isinstance(unit, str) or isinstance(unit, _Number):
-        raise UserError(f"'unit' must be a text, found {_shown(unit)}")
+    if not isinstance(value, Number):
+        raise UserError(f"expected a number, found {shown(value)}")
+    if not is_text(unit):
+        raise UserError(f"'unit' must be a text, found {shown(unit)}")
     converted = convert(value, unit, metric.unit)
     if doubt := metric.doubt(converted):
         raise UserError(doubt)
@@ -198,7 +137,7 @@ class _RunReader:
             self._reject("run", entry, "expected an object with labels and metrics")
 
     def _reject(self, key: str, raw: object, reason: str) -> None:
-        self._rejected.append(Rejected(key=key, raw=_shown(raw), reason=reason))
+        self._rejected.append(Rejected(key=key, raw=shown(raw), reason=reason))
 
     def _part(self, key: str) -> dict[str, Any]:
         part = self._entry.get(key, {})
@@ -229,7 +168,7 @@ class _RunReader:
 
     def _read_flags(self) -> None:
         printed = self._entry.get("flags", [])
-        if not isinstance(printed, list) or not all(isinstance(f, str) and not isinstance(f, _Number) for f in printed):
+        if not isinstance(printed, list) or not all(is_text(flag) for flag in printed):
             self._reject("flags", printed, "'flags' must be a list of texts")
         else:
             self._flags.extend(printed)
@@ -285,23 +224,23 @@ class GenericParser:
     def recognises(self, text: str) -> bool:
         """Return whether the text is of the documented shape, whatever it says."""
         try:
-            _check_document(_decode(text))
-        except _Refused:
+            _check_document(decode(text))
+        except Refused:
             return False
-        except _Failed:
+        except Failed:
             return True
         return True
 
     def parse(self, text: str, asked: Mapping[str, Label]) -> ParseResult:
         """Return what `text` holds; refused where its tool is not the one that `asked` names."""
         try:
-            document = _decode(text)
+            document = decode(text)
             entries = _check_document(document)
             if document["tool"] != asked.get("tool", document["tool"]):
-                raise _Refused(f"expected a result of {asked['tool']}, found one of {_shown(document['tool'])}")
-        except _Refused as error:
+                raise Refused(f"expected a result of {asked['tool']}, found one of {shown(document['tool'])}")
+        except Refused as error:
             return ParseResult(tool=TOOL, outcome=ParseOutcome.REFUSED, reason=str(error))
-        except _Failed as error:
+        except Failed as error:
             return ParseResult(tool=TOOL, outcome=ParseOutcome.FAILED, reason=str(error))
         seen: set[str] = set()
         runs = tuple(_RunReader(entry).read(seen) for entry in entries)
