@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import update
@@ -11,38 +10,11 @@ from sqlmodel import Session, col, select
 
 from jobs.fingerprint import canonical_labels, config_fingerprint
 from jobs.measurements import Label
+from jobs.protocols import PublishedBuild
+from jobs.releases import ORDER_RULE_REVISION, Tag
 from tracker.errors import UserError
 from tracker.store.engine import insert_new
 from tracker.store.tables import BuildRow, ComponentRow, ConfigRow, CursorRow, ReleaseRow, SuiteRevisionRow
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseFacts:
-    """A release as the version order understands it."""
-
-    identity: str
-    display: str
-    version: str | None
-    track: str
-    sort_key: str | None
-    sort_rule: int
-    no_place_reason: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildFacts:
-    """A build as its source lists it."""
-
-    kind: str
-    digest: str
-    platform: str
-    variant: str
-    tag: str
-    location: str
-    published_at: datetime | None
-    size_bytes: int | None
-    yanked: str | None
-    misfit: str | None
 
 
 def component_id(session: Session, slug: str) -> int:
@@ -52,30 +24,32 @@ def component_id(session: Session, slug: str) -> int:
 
 
 def save_release(
-    session: Session, component: int, release: ReleaseFacts, *, now: datetime, historic: bool
+    session: Session, component: int, tag: Tag, *, now: datetime, historic: bool
 ) -> tuple[ReleaseRow, bool]:
     """Return the release's row, made or ranked again by the present order rule, and whether it is new."""
     found = session.exec(
-        select(ReleaseRow).where(ReleaseRow.component_id == component, ReleaseRow.identity == release.identity)
+        select(ReleaseRow).where(ReleaseRow.component_id == component, ReleaseRow.identity == tag.identity)
     ).first()
     row = found or ReleaseRow(
         component_id=component,
-        identity=release.identity,
-        display=release.display,
-        track=release.track,
-        sort_rule=release.sort_rule,
+        identity=tag.identity,
+        display=tag.display,
+        track=tag.track,
+        sort_rule=0,
         first_seen_at=now,
         historic=historic,
     )
-    if found is None or found.sort_rule != release.sort_rule:
-        row.display, row.version, row.track = release.display, release.version, release.track
-        row.sort_key, row.sort_rule, row.no_place_reason = release.sort_key, release.sort_rule, release.no_place_reason
+    if row.sort_rule != ORDER_RULE_REVISION:
+        row.display, row.version, row.track = tag.display, tag.version, tag.track
+        row.sort_key, row.sort_rule, row.no_place_reason = tag.sort_key, ORDER_RULE_REVISION, tag.reason
     session.add(row)
     session.flush()
     return row, found is None
 
 
-def save_build(session: Session, release: ReleaseRow, build: BuildFacts, *, now: datetime) -> tuple[BuildRow, bool]:
+def save_build(
+    session: Session, release: ReleaseRow, build: PublishedBuild, variant: str, *, now: datetime
+) -> tuple[BuildRow, bool]:
     """Return the build's row and whether it is new; a newer build of a platform and variant supersedes the older."""
     found = session.exec(
         select(BuildRow).where(
@@ -90,7 +64,7 @@ def save_build(session: Session, release: ReleaseRow, build: BuildFacts, *, now:
         update(BuildRow)
         .where(
             col(BuildRow.release_id) == release.id,
-            col(BuildRow.variant) == build.variant,
+            col(BuildRow.variant) == variant,
             col(BuildRow.superseded_at).is_(None),
         )
         .values(superseded_at=now)
@@ -100,7 +74,7 @@ def save_build(session: Session, release: ReleaseRow, build: BuildFacts, *, now:
         kind=build.kind,
         digest=build.digest,
         platform=build.platform,
-        variant=build.variant,
+        variant=variant,
         tag=build.tag,
         location=build.location,
         published_at=build.published_at,
@@ -115,6 +89,11 @@ def save_build(session: Session, release: ReleaseRow, build: BuildFacts, *, now:
         session.add(release)
     session.flush()
     return row, True
+
+
+def known_component(session: Session, slug: str) -> int | None:
+    """Return the id of a component, None while nothing of it is known."""
+    return session.exec(select(ComponentRow.id).where(ComponentRow.slug == slug)).first()
 
 
 def find_component(session: Session, slug: str) -> ComponentRow:
@@ -170,12 +149,30 @@ def current_builds(session: Session, component: int) -> list[tuple[ReleaseRow, B
     ]
 
 
+def builds_of(session: Session, release_id: int) -> list[tuple[ReleaseRow, BuildRow]]:
+    """Return a release's builds that are not superseded."""
+    return [
+        (release, build)
+        for release, build in session.exec(
+            select(ReleaseRow, BuildRow)
+            .join(BuildRow, col(BuildRow.release_id) == ReleaseRow.id)
+            .where(ReleaseRow.id == release_id, col(BuildRow.superseded_at).is_(None))
+            .order_by(col(BuildRow.id))
+        ).all()
+    ]
+
+
 def save_suite_revision(
     session: Session, *, name: str, title: str, component: int, content_hash: str, file: str, text: str, now: datetime
 ) -> int:
-    """Return the id of this text of the suite, kept on first sight."""
+    """Return the id of this revision of the suite; what is outside its hash (limits, title) is brought up to date."""
     row = {"name": name, "title": title, "component_id": component, "content_hash": content_hash}
     insert_new(session, SuiteRevisionRow, [{**row, "file": file, "text": text, "created_at": now}])
+    session.execute(
+        update(SuiteRevisionRow)
+        .where(col(SuiteRevisionRow.content_hash) == content_hash)
+        .values(name=name, title=title, file=file, text=text)
+    )
     return session.exec(select(SuiteRevisionRow.id).where(SuiteRevisionRow.content_hash == content_hash)).one() or 0
 
 
@@ -191,7 +188,7 @@ def save_configs(session: Session, configs: Sequence[dict[str, Label]]) -> list[
     return [ids[name] or 0 for name in prints]
 
 
-def cursor_of(session: Session, source: str, *, now: datetime) -> CursorRow:
+def cursor_of(session: Session, source: str) -> CursorRow:
     """Return where a source stands, made on first use."""
     row = session.exec(select(CursorRow).where(CursorRow.source == source)).first()
     if row is None:

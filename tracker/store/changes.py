@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import update
 from sqlmodel import Session, col, delete, select
 
-from tracker.store.tables import ChangePointRow, ConfigRow, ReleaseRow, SeriesRow, VerdictRow
+from tracker.store.tables import ChangePointRow, SeriesRow, VerdictRow
 
 
 def standing_changes(session: Session, series_ids: Sequence[int]) -> list[ChangePointRow]:
@@ -22,6 +22,12 @@ def standing_changes(session: Session, series_ids: Sequence[int]) -> list[Change
     )
 
 
+def all_changes(session: Session, series_id: int) -> list[ChangePointRow]:
+    """Return a series' change points, withdrawn ones included."""
+    statement = select(ChangePointRow).where(ChangePointRow.series_id == series_id).order_by(col(ChangePointRow.id))
+    return list(session.exec(statement).all())
+
+
 def unnotified_changes(session: Session) -> list[ChangePointRow]:
     """Return change points that people have not been told of in their present form, withdrawn ones included."""
     return list(
@@ -33,32 +39,25 @@ def unnotified_changes(session: Session) -> list[ChangePointRow]:
     )
 
 
-def changes_at(
-    session: Session, component_id: int, release_ids: Sequence[int]
-) -> list[tuple[ChangePointRow, SeriesRow, ConfigRow]]:
-    """Return the standing change points of a component at these releases, with their series and config."""
-    return [
-        (change, series, config)
-        for change, series, config in session.exec(
-            select(ChangePointRow, SeriesRow, ConfigRow)
-            .join(SeriesRow, col(SeriesRow.id) == ChangePointRow.series_id)
-            .join(ConfigRow, col(ConfigRow.id) == SeriesRow.config_id)
-            .where(
-                SeriesRow.component_id == component_id,
-                col(ChangePointRow.release_id).in_(release_ids),
-                col(ChangePointRow.withdrawn_at).is_(None),
-            )
-            .order_by(col(ChangePointRow.id))
-        ).all()
-    ]
+def families_of(session: Session, series_ids: Sequence[int]) -> set[tuple[int, int]]:
+    """Return (component id, hardware class id) of these series."""
+    statement = select(SeriesRow.component_id, SeriesRow.hardware_class_id).where(col(SeriesRow.id).in_(series_ids))
+    return {(component, hardware) for component, hardware in session.exec(statement.distinct()).all()}
 
 
-def set_notified(session: Session, changes: Sequence[ChangePointRow]) -> None:
-    """Note in which form people were told of the change points."""
-    for change in changes:
-        session.execute(
-            update(ChangePointRow).where(col(ChangePointRow.id) == change.id).values(notified_revision=change.revision)
-        )
+def ids_of(session: Session, public_ids: Sequence[str]) -> list[int]:
+    """Return the internal ids of change points."""
+    statement = select(ChangePointRow.id).where(col(ChangePointRow.public_id).in_(public_ids))
+    return [one or 0 for one in session.exec(statement).all()]
+
+
+def set_family_notified(session: Session, series_ids: Sequence[int]) -> None:
+    """Note that people were told of these series' change points in their present form."""
+    session.execute(
+        update(ChangePointRow)
+        .where(col(ChangePointRow.series_id).in_(series_ids))
+        .values(notified_revision=col(ChangePointRow.revision))
+    )
 
 
 def replace_verdicts(session: Session, series_ids: Sequence[int], policy: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -68,9 +67,3 @@ def replace_verdicts(session: Session, series_ids: Sequence[int], policy: str, r
     )
     for row in rows:
         session.add(VerdictRow(**row, policy=policy))
-
-
-def releases_by_id(session: Session, component_id: int) -> dict[int, ReleaseRow]:
-    """Return all releases of a component by id."""
-    rows = session.exec(select(ReleaseRow).where(ReleaseRow.component_id == component_id)).all()
-    return {row.id or 0: row for row in rows}

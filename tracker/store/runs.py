@@ -6,6 +6,7 @@ claimed under, so an owner that lost its lease can change nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from typing import Any
 from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
+from jobs.measurements import Label
 from tracker.clock import new_public_id
 from tracker.errors import UserError
 from tracker.store.engine import insert_new
@@ -22,6 +24,7 @@ from tracker.store.tables import (
     BuildRow,
     ComponentRow,
     ConfigRow,
+    HardwareClassRow,
     OutputRow,
     ReleaseRow,
     RunRow,
@@ -53,14 +56,15 @@ class Claim:
     run_id: int
     public_id: str
     fence: int
+    lease_until: datetime | None
     attempt_id: int
     attempt_key: str
     attempt_number: int
     cancel_requested_by: str | None
     suite_name: str
     suite_file: str
-    suite_hash: str
-    config_labels: str
+    suite_text: str
+    labels: dict[str, Label]
     component: str
     release: str
     version: str
@@ -68,6 +72,23 @@ class Claim:
     build_location: str
     build_digest: str
     repeat: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What a run measures, for whoever reads its output."""
+
+    run_id: int
+    component_id: int
+    component: str
+    release_id: int
+    variant: str
+    labels: dict[str, Label]
+    hardware_class_id: int
+    hardware_fingerprint: str
+    suite_file: str
+    suite_text: str
 
 
 def queue_runs(session: Session, runs: Sequence[PlannedRun], *, now: datetime) -> int:
@@ -86,12 +107,18 @@ def queue_runs(session: Session, runs: Sequence[PlannedRun], *, now: datetime) -
             "state": "queued",
             "reason": "",
             "fence": 0,
-            "attempts": 0,
+            "failures": 0,
             "created_at": now,
         }
         for run in runs
     ]
     return insert_new(session, RunRow, rows)
+
+
+def public_ids(session: Session, keys: Sequence[str]) -> list[str]:
+    """Return the public ids of the runs with these keys, in the order they were queued."""
+    statement = select(RunRow.public_id).where(col(RunRow.key).in_(keys)).order_by(col(RunRow.id))
+    return list(session.exec(statement).all())
 
 
 def planned_keys(session: Session) -> set[str]:
@@ -100,12 +127,15 @@ def planned_keys(session: Session) -> set[str]:
 
 
 def claim_next(
-    session: Session, *, owner: str, host_id: int, slot: int, hardware_class_id: int, lease: timedelta, now: datetime
+    session: Session, *, owner: str, host_id: int, slots: int, hardware_class_id: int, lease: timedelta, now: datetime
 ) -> Claim | None:
-    """Give the most urgent queued run to `owner` and make its next attempt; None when there is none.
+    """Give the most urgent queued run to `owner` and make its next attempt; None without a run or a free slot.
 
     Order: priority, then repeat (so that the repeats of several releases are interleaved), then age.
     """
+    slot = _free_slot(session, host_id, slots)
+    if slot is None:
+        return None
     candidate = (
         select(RunRow.id)
         .where(
@@ -128,17 +158,23 @@ def claim_next(
             lease_owner=owner,
             lease_until=now + lease,
             fence=col(RunRow.fence) + 1,
-            attempts=col(RunRow.attempts) + 1,
         )
-        .returning(col(RunRow.id), col(RunRow.fence), col(RunRow.attempts))
+        .returning(col(RunRow.id), col(RunRow.fence))
     ).first()
     if claimed is None:
         return None
-    run_id, fence, number = claimed
+    run_id, fence = claimed
+    number = (session.execute(select(func.max(AttemptRow.number)).where(AttemptRow.run_id == run_id)).scalar() or 0) + 1
     key = f"run-{run_id}-{number}"
     session.add(AttemptRow(run_id=run_id, number=number, key=key, fence=fence, host_id=host_id, created_at=now))
     session.flush()
     return _claims(session, RunRow.id == run_id)[0]
+
+
+def _free_slot(session: Session, host_id: int, slots: int) -> int | None:
+    statement = select(RunRow.slot).where(RunRow.host_id == host_id, RunRow.state == "running")
+    taken = set(session.execute(statement).scalars())
+    return next((slot for slot in range(slots) if slot not in taken), None)
 
 
 def owned_claims(session: Session, *, owner: str) -> list[Claim]:
@@ -148,7 +184,7 @@ def owned_claims(session: Session, *, owner: str) -> list[Claim]:
 
 def take_over(session: Session, *, owner: str, host_id: int, lease: timedelta, now: datetime) -> int:
     """Take the host's running runs whose owner is this one's earlier life or whose lease has run out."""
-    return session.execute(
+    taken: int = session.execute(
         update(RunRow)
         .where(
             col(RunRow.state) == "running",
@@ -157,6 +193,7 @@ def take_over(session: Session, *, owner: str, host_id: int, lease: timedelta, n
         )
         .values(lease_owner=owner, lease_until=now + lease, fence=col(RunRow.fence) + 1)
     ).rowcount
+    return taken
 
 
 def renew(session: Session, claims: Sequence[Claim], *, lease: timedelta, now: datetime) -> None:
@@ -178,10 +215,12 @@ def end_attempt(
     state: str,
     reason: str,
     now: datetime,
+    failures: int = 0,
     not_before: datetime | None = None,
 ) -> bool:
     """Record how an attempt ended and where its run goes next; False when the lease was lost meanwhile."""
     values: dict[str, Any] = {"state": state, "reason": reason, "not_before": not_before, "lease_until": None}
+    values |= {"failures": claim.failures + failures}
     values |= {"lease_owner": None, "slot": None, "finished_at": now if state in FINAL_STATES else None}
     changed = session.execute(
         update(RunRow)
@@ -231,6 +270,87 @@ def unsettled(session: Session) -> set[tuple[str, int]]:
     return {(name, release) for name, release in rows}
 
 
+def is_settled(session: Session, run_id: int) -> tuple[str, int, bool]:
+    """Return the run's suite and release, and whether all their planned runs are final."""
+    suite, release = session.execute(
+        select(SuiteRevisionRow.name, BuildRow.release_id)
+        .join(RunRow, col(RunRow.suite_revision_id) == SuiteRevisionRow.id)
+        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
+        .where(RunRow.id == run_id)
+    ).one()
+    still_open = session.execute(
+        select(RunRow.id)
+        .join(SuiteRevisionRow, col(SuiteRevisionRow.id) == RunRow.suite_revision_id)
+        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
+        .where(
+            SuiteRevisionRow.name == suite,
+            BuildRow.release_id == release,
+            col(RunRow.state).in_(OPEN_STATES),
+            col(RunRow.requested_by).is_(None),
+        )
+        .limit(1)
+    ).first()
+    return suite, release, still_open is None
+
+
+def unread_attempts(session: Session) -> list[tuple[RunRow, AttemptRow]]:
+    """Return the attempts that ended well and whose output has not been read."""
+    rows = session.execute(
+        select(RunRow, AttemptRow)
+        .join(AttemptRow, col(AttemptRow.run_id) == RunRow.id)
+        .where(RunRow.state == "measured", AttemptRow.outcome == "ok", col(AttemptRow.parsed_at).is_(None))
+        .order_by(col(AttemptRow.id))
+    ).all()
+    return [(run, attempt) for run, attempt in rows]
+
+
+def facts_of(session: Session, run_id: int) -> RunFacts:
+    """Return what a run measures."""
+    run, suite, config, build, release, component, hardware = session.execute(
+        select(RunRow, SuiteRevisionRow, ConfigRow, BuildRow, ReleaseRow, ComponentRow, HardwareClassRow)
+        .join(SuiteRevisionRow, col(SuiteRevisionRow.id) == RunRow.suite_revision_id)
+        .join(ConfigRow, col(ConfigRow.id) == RunRow.config_id)
+        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
+        .join(ReleaseRow, col(ReleaseRow.id) == BuildRow.release_id)
+        .join(ComponentRow, col(ComponentRow.id) == ReleaseRow.component_id)
+        .join(HardwareClassRow, col(HardwareClassRow.id) == RunRow.hardware_class_id)
+        .where(RunRow.id == run_id)
+    ).one()
+    return RunFacts(
+        run_id=run.id,
+        component_id=component.id,
+        component=component.slug,
+        release_id=release.id,
+        variant=build.variant,
+        labels=json.loads(config.labels),
+        hardware_class_id=hardware.id,
+        hardware_fingerprint=hardware.fingerprint,
+        suite_file=suite.file,
+        suite_text=suite.text,
+    )
+
+
+def outputs_of(session: Session, attempt_id: int) -> list[OutputRow]:
+    """Return what an attempt left."""
+    statement = select(OutputRow).where(OutputRow.attempt_id == attempt_id).order_by(col(OutputRow.id))
+    return list(session.exec(statement).all())
+
+
+def finish_reading(
+    session: Session, run_id: int, attempt_id: int, *, state: str, reason: str, parse_failed: bool, now: datetime
+) -> bool:
+    """Send a measured run to its final state; False when another process has done so."""
+    changed = session.execute(
+        update(RunRow)
+        .where(col(RunRow.id) == run_id, col(RunRow.state) == "measured")
+        .values(state=state, reason=reason, finished_at=now)
+    ).rowcount
+    if changed:
+        values: dict[str, Any] = {"parsed_at": now} | ({"outcome": "parse_failed"} if parse_failed else {})
+        session.execute(update(AttemptRow).where(col(AttemptRow.id) == attempt_id).values(**values))
+    return bool(changed)
+
+
 def count_states(session: Session, *, min_priority: int | None = None) -> dict[str, int]:
     """Return how many runs stand in each state."""
     statement = select(RunRow.state, func.count()).group_by(RunRow.state)
@@ -258,14 +378,15 @@ def _claims(session: Session, condition: Any) -> list[Claim]:
             run_id=run.id,
             public_id=run.public_id,
             fence=run.fence,
+            lease_until=run.lease_until,
             attempt_id=attempt.id,
             attempt_key=attempt.key,
             attempt_number=attempt.number,
             cancel_requested_by=run.cancel_requested_by,
             suite_name=suite.name,
             suite_file=suite.file,
-            suite_hash=suite.content_hash,
-            config_labels=config.labels,
+            suite_text=suite.text,
+            labels=json.loads(config.labels),
             component=component.slug,
             release=release.identity,
             version=release.version or build.tag,
@@ -273,6 +394,7 @@ def _claims(session: Session, condition: Any) -> list[Claim]:
             build_location=build.location,
             build_digest=build.digest,
             repeat=run.repeat,
+            failures=run.failures,
         )
         for run, attempt, suite, config, build, release, component in rows
     ]

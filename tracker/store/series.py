@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import update
 from sqlmodel import Session, col, select
 
-from jobs.fingerprint import fingerprint
+from jobs.fingerprint import config_fingerprint, fingerprint
+from jobs.measurements import Label
 from tracker.store.engine import insert_new
 from tracker.store.tables import (
-    AttemptRow,
     BuildRow,
     ConfigRow,
     EnvironmentRow,
-    HostRow,
     MeasurementRow,
     QuarantineRow,
     ReleaseRow,
@@ -32,7 +31,7 @@ class SeriesIdentity:
     component_id: int
     component: str
     config_id: int
-    config_fingerprint: str
+    config_labels: Mapping[str, Label]
     hardware_class_id: int
     hardware_fingerprint: str
     variant: str
@@ -46,7 +45,8 @@ class SeriesIdentity:
     @property
     def fingerprint(self) -> str:
         """Return the series' stable name: the suite, unit and gate are not part of it."""
-        parts = (self.component, self.config_fingerprint, self.hardware_fingerprint, self.variant, self.metric)
+        config = config_fingerprint(self.config_labels)
+        parts = (self.component, config, self.hardware_fingerprint, self.variant, self.metric)
         return fingerprint("series", "\0".join(parts))
 
 
@@ -181,10 +181,21 @@ def set_analyzed(session: Session, analyzed: Sequence[SeriesRow]) -> None:
         )
 
 
-def attempt_host(session: Session, attempt_id: int) -> tuple[int, str]:
-    """Return the id and the name of the host that an attempt ran on."""
-    return session.execute(
-        select(HostRow.id, HostRow.slug)
-        .join(AttemptRow, col(AttemptRow.host_id) == HostRow.id)
-        .where(AttemptRow.id == attempt_id)
-    ).one()
+def families_to_summarize(session: Session) -> list[tuple[int, int]]:
+    """Return (component id, hardware class id) of families analyzed since last summarized."""
+    rows = session.execute(
+        select(SeriesRow.component_id, SeriesRow.hardware_class_id)
+        .where(SeriesRow.analyzed_revision != SeriesRow.summarized_revision)
+        .distinct()
+        .order_by(col(SeriesRow.component_id), col(SeriesRow.hardware_class_id))
+    ).all()
+    return [(component, hardware) for component, hardware in rows]
+
+
+def set_summarized(session: Session, component_id: int, hardware_class_id: int) -> None:
+    """Note that a family's summaries show what was analyzed."""
+    session.execute(
+        update(SeriesRow)
+        .where(col(SeriesRow.component_id) == component_id, col(SeriesRow.hardware_class_id) == hardware_class_id)
+        .values(summarized_revision=col(SeriesRow.analyzed_revision))
+    )

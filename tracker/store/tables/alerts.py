@@ -62,7 +62,7 @@ class DeliveryRow(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     public_id: str = Field(unique=True)
     subject: str
-    """`alert:<id>` or `summary:<id>`."""
+    """`alert:<id>` or `summary:<release id>:<against id>:<hardware class id>`."""
     sink: str
     target: str
     kind: str
@@ -80,10 +80,11 @@ class SummaryRow(SQLModel, table=True):
     """A release against another, as it stood at one revision."""
 
     __tablename__ = "summary"
-    __table_args__ = (UniqueConstraint("release_id", "against_id", "revision"),)
+    __table_args__ = (UniqueConstraint("release_id", "against_id", "hardware_class_id", "revision"),)
     id: int | None = Field(default=None, primary_key=True)
     release_id: int = Field(foreign_key="release.id")
     against_id: int | None = Field(default=None, foreign_key="release.id")
+    hardware_class_id: int = Field(foreign_key="hardware_class.id")
     revision: int
     content: str
     created_at: datetime = instant()

@@ -37,7 +37,6 @@ class ReleaseRow(SQLModel, table=True):
     first_seen_at: datetime = instant()
     historic: bool = False
     """Already published when its source was first asked: it is measured, but pages nobody."""
-    summarized_revision: int = 0
 
 
 class BuildRow(SQLModel, table=True):

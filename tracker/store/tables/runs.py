@@ -73,7 +73,8 @@ class RunRow(SQLModel, table=True):
     lease_owner: str | None = None
     lease_until: datetime | None = instant(default=None)
     fence: int = 0
-    attempts: int = 0
+    failures: int = 0
+    """How often the infrastructure failed it; a run that was interrupted has not failed."""
     not_before: datetime | None = instant(default=None)
     cancel_requested_by: str | None = None
     created_at: datetime = instant()

@@ -29,6 +29,7 @@ class SeriesRow(SQLModel, table=True):
     min_effect: float = 0.0
     revision: int = 0
     analyzed_revision: int = 0
+    summarized_revision: int = 0
 
 
 class MeasurementRow(SQLModel, table=True):

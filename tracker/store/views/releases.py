@@ -191,7 +191,7 @@ def show_release(
         builds=_load_builds(session, row.id),
         runs=list_runs(session, component=component, release=identity),
         environments=_load_environments(session, row.id),
-        others=_list_measured(session, row.component_id, row.id),
+        others=tuple(name for name in list_measured(session).get(component, ()) if name.identity != identity),
         summary=load_summary(session, component, identity, against=against),
     )
 
@@ -241,11 +241,15 @@ def _load_environments(session: Session, release_id: int) -> tuple[Mapping[str, 
     return tuple(read_json(facts) for facts in rows.scalars())
 
 
-def _list_measured(session: Session, component_id: int, except_id: int) -> tuple[ReleaseName, ...]:
-    measured = select(MEASUREMENT.c.release_id).distinct()
+def list_measured(session: Session) -> dict[str, tuple[ReleaseName, ...]]:
+    """Return the measured releases by component, newest first: what can be compared."""
     rows = session.execute(
-        select(RELEASE.c.identity, RELEASE.c.display)
-        .where(RELEASE.c.component_id == component_id, RELEASE.c.id != except_id, RELEASE.c.id.in_(measured))
-        .order_by(RELEASE.c.sort_key.desc())
+        select(COMPONENT.c.slug, RELEASE.c.identity, RELEASE.c.display)
+        .join(COMPONENT, COMPONENT.c.id == RELEASE.c.component_id)
+        .where(RELEASE.c.id.in_(select(MEASUREMENT.c.release_id)))
+        .order_by(COMPONENT.c.slug, RELEASE.c.sort_key.desc())
     )
-    return tuple(ReleaseName(identity=row.identity, display=row.display) for row in rows)
+    found: dict[str, list[ReleaseName]] = defaultdict(list)
+    for row in rows:
+        found[row.slug].append(ReleaseName(identity=row.identity, display=row.display))
+    return {slug: tuple(names) for slug, names in found.items()}

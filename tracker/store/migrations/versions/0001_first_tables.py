@@ -145,7 +145,6 @@ def upgrade() -> None:
         sa.Column("published_at", tracker.store.tables.base.Instant(timezone=True), nullable=True),
         sa.Column("first_seen_at", tracker.store.tables.base.Instant(timezone=True), nullable=False),
         sa.Column("historic", sa.Boolean(), nullable=False),
-        sa.Column("summarized_revision", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["component_id"], ["component.id"], name=op.f("fk_release_component_id_component")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_release")),
         sa.UniqueConstraint("component_id", "identity", name=op.f("uq_release_component_id_identity")),
@@ -169,6 +168,7 @@ def upgrade() -> None:
         sa.Column("min_effect", sa.Float(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("analyzed_revision", sa.Integer(), nullable=False),
+        sa.Column("summarized_revision", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["component_id"], ["component.id"], name=op.f("fk_series_component_id_component")),
         sa.ForeignKeyConstraint(["config_id"], ["config.id"], name=op.f("fk_series_config_id_config")),
         sa.ForeignKeyConstraint(
@@ -307,14 +307,22 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("release_id", sa.Integer(), nullable=False),
         sa.Column("against_id", sa.Integer(), nullable=True),
+        sa.Column("hardware_class_id", sa.Integer(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("content", sqlmodel.sql.sqltypes.AutoString(), nullable=False),
         sa.Column("created_at", tracker.store.tables.base.Instant(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["against_id"], ["release.id"], name=op.f("fk_summary_against_id_release")),
+        sa.ForeignKeyConstraint(
+            ["hardware_class_id"], ["hardware_class.id"], name=op.f("fk_summary_hardware_class_id_hardware_class")
+        ),
         sa.ForeignKeyConstraint(["release_id"], ["release.id"], name=op.f("fk_summary_release_id_release")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_summary")),
         sa.UniqueConstraint(
-            "release_id", "against_id", "revision", name=op.f("uq_summary_release_id_against_id_revision")
+            "release_id",
+            "against_id",
+            "hardware_class_id",
+            "revision",
+            name=op.f("uq_summary_release_id_against_id_hardware_class_id_revision"),
         ),
     )
     op.create_table(
@@ -379,7 +387,7 @@ def upgrade() -> None:
         sa.Column("lease_owner", sqlmodel.sql.sqltypes.AutoString(), nullable=True),
         sa.Column("lease_until", tracker.store.tables.base.Instant(timezone=True), nullable=True),
         sa.Column("fence", sa.Integer(), nullable=False),
-        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
         sa.Column("not_before", tracker.store.tables.base.Instant(timezone=True), nullable=True),
         sa.Column("cancel_requested_by", sqlmodel.sql.sqltypes.AutoString(), nullable=True),
         sa.Column("created_at", tracker.store.tables.base.Instant(timezone=True), nullable=False),

@@ -1,0 +1,121 @@
+"""The daemon: a clock that calls the pipeline's steps. Durable work lives in the tables, not here."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable
+from datetime import UTC
+from pathlib import Path
+from typing import IO
+
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from tracker.app import App
+from tracker.errors import TryLater
+from tracker.logs import EventLog
+from tracker.pipeline.analyze import analyze
+from tracker.pipeline.deliver import deliver
+from tracker.pipeline.execute import advance, put_back, recover
+from tracker.pipeline.ingest import ingest
+from tracker.pipeline.notify import notify
+from tracker.pipeline.plan import plan
+from tracker.pipeline.summarize import summarize
+from tracker.pipeline.watch import watch
+
+log = EventLog(__name__)
+
+LOOK_EVERY_S = 60.0
+WORK_EVERY_S = 2.0
+POLL_EVERY_S = 0.2
+
+
+class Daemon:
+    """Runs the steps of one service folder; only one daemon may have a folder at a time."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._lock: IO[str] | None = None
+        self._stopping = threading.Event()
+        self._scheduler = BackgroundScheduler(
+            timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        )
+
+    def start(self) -> None:
+        """Take the folder, pick up what an earlier daemon left, and start the clock; TryLater when it is taken."""
+        self._lock = take_folder(self._app.settings.home)
+        recover(self._app.context)
+        self._every("look", LOOK_EVERY_S, self.look)
+        self._every("work", WORK_EVERY_S, self.work)
+        self._every("judge", WORK_EVERY_S, self.judge)
+        self._scheduler.start()
+        log.info("daemon.started", home=self._app.settings.home, suites=",".join(self._app.settings.suites))
+
+    def stop(self) -> None:
+        """Stop the clock, end running benchmarks and queue their runs again; a second call does nothing."""
+        if self._lock is None:
+            return
+        self._stopping.set()
+        self._scheduler.shutdown(wait=True)
+        back = put_back(self._app.context)
+        self._lock.close()
+        self._lock = None
+        log.info("daemon.stopped", put_back=back)
+
+    def look(self) -> None:
+        """Ask the sources that are due and plan what is new."""
+        for suite in self._app.settings.suites:
+            if self._stopping.is_set():
+                return
+            watch(self._app.context, suite)
+            if plan(self._app.context, suite):
+                self._soon("work")
+
+    def work(self) -> None:
+        """Run benchmarks until none is left."""
+        while not self._stopping.is_set() and advance(self._app.context):
+            self._stopping.wait(POLL_EVERY_S)
+
+    def judge(self) -> None:
+        """Read what was measured, find what changed, and tell."""
+        for step in (ingest, analyze, notify, summarize, deliver):
+            if self._stopping.is_set():
+                return
+            step(self._app.context)
+
+    def _every(self, name: str, seconds: float, call: Callable[[], None]) -> None:
+        self._scheduler.add_job(self._guarded, "interval", args=(name, call), seconds=seconds, id=name)
+        self._soon(name)
+
+    def _soon(self, name: str) -> None:
+        self._scheduler.modify_job(name, next_run_time=self._app.clock.now())
+
+    def _guarded(self, name: str, call: Callable[[], None]) -> None:
+        """Call one step; what it raises is logged and the clock goes on, since the tables hold the work."""
+        try:
+            call()
+        except TryLater as error:
+            log.warning("step.busy", step=name, why=str(error))
+        except Exception:
+            log.error("step.failed", step=name, exc_info=True)
+
+
+def take_folder(home: Path) -> IO[str]:
+    """Return the lock on a service folder, held until closed or until this process ends; TryLater when it is taken."""
+    home.mkdir(parents=True, exist_ok=True)
+    lock = (home / "daemon.lock").open("a+", encoding="ascii")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.seek(0)
+        holder = lock.read().strip() or "unknown"
+        lock.close()
+        raise TryLater(
+            f"another daemon (process {holder}) already runs on {home}; stop it first, or set another TRACKER_HOME"
+        ) from None
+    lock.seek(0)
+    lock.truncate()
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock

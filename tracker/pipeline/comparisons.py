@@ -1,0 +1,128 @@
+"""Two releases side by side, over all series of a family: shared by verdicts, summaries and `tracker compare`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+
+from alerts.grouping import ReleaseName
+from alerts.summary import ReleaseSummary, RowVerdict, SummaryRow, build_summary
+from alerts.wording import Direction
+from baselines.compare import CompareOptions, Comparison, ComparisonInput, compare_many
+from jobs.releases import previous_release
+from tracker.pipeline.families import Family, Line
+from tracker.store.series import Point
+from tracker.store.tables import ReleaseRow
+
+UNGATED_EFFECT_RATIO = 0.03
+"""The smallest change called one in a series that no gate speaks of."""
+
+
+def compare_releases(family: Family, release_id: int, against_id: int | None) -> list[tuple[Line, Comparison]]:
+    """Return the comparison of every series that stands at one of the two releases, in the family's order.
+
+    Series with the same smallest effect are one family for the correction of their p-values.
+    """
+    lines = [one for one in family.lines if one.at(release_id) or (against_id is not None and one.at(against_id))]
+    by_effect: dict[float, list[Line]] = defaultdict(list)
+    for line in lines:
+        by_effect[smallest_effect(line)].append(line)
+    found: dict[int, Comparison] = {}
+    for effect, members in by_effect.items():
+        options = CompareOptions(min_effect_ratio=effect, margin_ratio=effect)
+        inputs = [_input(line, release_id, against_id) for line in members]
+        found |= {id(line): one for line, one in zip(members, compare_many(inputs, options), strict=True)}
+    return [(line, found[id(line)]) for line in lines]
+
+
+def smallest_effect(line: Line) -> float:
+    """Return the smallest change of a series that counts: its gate's, or the default."""
+    return line.series.min_effect if line.series.gated and line.series.min_effect else UNGATED_EFFECT_RATIO
+
+
+def _input(line: Line, release_id: int, against_id: int | None) -> ComparisonInput:
+    reference = line.at(against_id) if against_id is not None else ()
+    candidate = line.at(release_id)
+    return ComparisonInput(
+        reference=[point.value for point in reference],
+        candidate=[point.value for point in candidate],
+        direction=Direction(line.series.direction).value,
+        confounded_by=what_else_differs(reference, candidate),
+    )
+
+
+def what_else_differs(reference: tuple[Point, ...], candidate: tuple[Point, ...]) -> str | None:
+    """Return what besides the release differs between two sets of measurements in every pair, None if nothing."""
+    if not reference or not candidate:
+        return None
+    if not {p.host_id for p in reference} & {p.host_id for p in candidate}:
+        return "the two were measured on different hosts"
+    before, after = ({p.environment for p in side if p.environment} for side in (reference, candidate))
+    if before and after and not before & after:
+        return f"the environment changed between the two ({min(before)} and {min(after)})"
+    return None
+
+
+def default_reference(family: Family, release: ReleaseRow) -> ReleaseRow | None:
+    """Return the release that this one is compared with unless told otherwise, among those measured."""
+    measured = {release_id for line in family.lines for release_id in line.release_ids}
+    known = {r.identity: r for r in family.releases if r.id in measured and r.id != release.id}
+    name = previous_release(release.identity, known)
+    return known.get(name) if name else None
+
+
+def summarize_release(
+    family: Family, hardware_class: str, component: str, release: ReleaseRow, against: ReleaseRow | None
+) -> ReleaseSummary:
+    """Return the release-over-release summary of a family; a series that only the reference has is missing."""
+    compared = compare_releases(family, release.id or 0, against.id if against else None)
+    times = [p.measured_at for line, _ in compared for p in line.at(release.id or 0) if p.measured_at]
+    return build_summary(
+        component,
+        name_release(release),
+        name_release(against) if against else None,
+        [_row(line, one, hardware_class, release.id or 0, against) for line, one in compared],
+        measured_from=_first(times),
+        measured_to=max(times, default=None),
+    )
+
+
+def _first(times: list[datetime]) -> datetime | None:
+    return min(times, default=None)
+
+
+def name_release(release: ReleaseRow) -> ReleaseName:
+    """Return a release's name for messages."""
+    return ReleaseName(identity=release.identity, display=release.display)
+
+
+def _row(line: Line, one: Comparison, hardware_class: str, release_id: int, against: ReleaseRow | None) -> SummaryRow:
+    before = median(line.at(against.id or 0)) if against else None
+    after = median(line.at(release_id))
+    verdict = RowVerdict(one.verdict) if before is not None and after is not None else RowVerdict.MISSING
+    return SummaryRow(
+        series_id=line.series.fingerprint,
+        series_name=line.name,
+        suite=line.series.suite,
+        hardware_class=hardware_class,
+        metric=line.series.metric,
+        unit=line.series.unit,
+        direction=Direction(line.series.direction),
+        verdict=verdict,
+        gated=line.series.gated,
+        before=before,
+        after=after,
+        effect_ratio=one.effect_ratio,
+        effect_low=one.low,
+        effect_high=one.high,
+        reason=one.reason,
+    )
+
+
+def median(points: tuple[Point, ...]) -> float | None:
+    """Return the median of the repeats, None without any."""
+    values = sorted(point.value for point in points)
+    if not values:
+        return None
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2

@@ -1,0 +1,45 @@
+"""What every step is given: the store, the clock, the settings, and the doors to the outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from alerts.protocol import Sink
+from jobs.protocols import Executor, ReleaseSource
+from tracker.clock import Clock
+from tracker.settings import Settings
+from tracker.store.engine import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where this process measures: its host, hardware class and slot, as the store knows them."""
+
+    host_id: int
+    hardware_class_id: int
+    hardware_fingerprint: str
+    gpus: tuple[str, ...] = ()
+    memory_bytes: int | None = None
+    slots: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The doors of the pipeline; made once by `tracker.app`."""
+
+    store: Store
+    settings: Settings
+    clock: Clock
+    owner: str
+    """Names this daemon in leases; the same after a restart, so that it finds its own runs again."""
+    place: Callable[[], Place]
+    find_suite: Callable[[str], Path]
+    open_source: Callable[[str, Mapping[str, Any]], ReleaseSource]
+    open_executor: Callable[[str], Executor]
+    open_sink: Callable[[str], Sink | None]
+    """Returns None for a sink that is not set up."""
+    render: Callable[[Mapping[str, Any]], bytes]
+    """Draws a chart specification as PNG, in a process of its own."""

@@ -1,0 +1,198 @@
+"""execute: claimed runs are started, watched and ended; what they left is kept.
+
+`advance` looks once and returns; whoever calls it again, in this process or after a restart, carries on from the
+tables. An attempt's key is stored before anything starts, and an executor runs a key once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from jobs.errors import JobsError
+from jobs.protocols import JobOutcome, JobOutput, JobState, JobStatus
+from tracker.logs import EventLog
+from tracker.pipeline.context import Context
+from tracker.pipeline.environments import keep_environment
+from tracker.pipeline.settle import settle
+from tracker.pipeline.suites import job_of, suite_of
+from tracker.store import audit, runs
+from tracker.store.runs import Claim
+
+log = EventLog(__name__)
+
+#: What becomes of a run when its attempt has ended so; infra_failed and lost are tried again first.
+RUN_STATE = {
+    JobOutcome.OK: "measured",
+    JobOutcome.TOOL_FAILED: "failed",
+    JobOutcome.TIMEOUT: "failed",
+    JobOutcome.CANCELLED: "cancelled",
+    JobOutcome.INFRA_FAILED: "failed",
+    JobOutcome.LOST: "failed",
+}
+RETRIED = frozenset({JobOutcome.INFRA_FAILED, JobOutcome.LOST})
+
+
+def recover(context: Context) -> int:
+    """Take over what this daemon's earlier life left running, and end attempts that no run knows; return how many."""
+    place, now = context.place(), context.clock.now()
+    with context.store.write() as session:
+        taken = runs.take_over(session, owner=context.owner, host_id=place.host_id, lease=_lease(context), now=now)
+    claims = _claims(context)
+    alive = frozenset(claim.attempt_key for claim in claims)
+    for name in {"local"} | {_executor_name(claim) for claim in claims}:
+        for key in context.open_executor(name).sweep(alive):
+            log.warning("attempt.swept", attempt=key)
+    if taken:
+        log.info("runs.taken_over", runs=taken)
+    return taken
+
+
+def advance(context: Context) -> int:
+    """Look at every run in hand once, start another where a slot is free; return how many are in hand now."""
+    claims = [claim for claim in _claims(context) if not _look_at(context, claim)]
+    _renew(context, claims)
+    while len(claims) < context.place().slots and (claim := _claim(context)) is not None:
+        if not _start(context, claim):
+            claims.append(claim)
+    return len(claims)
+
+
+def put_back(context: Context) -> int:
+    """End what is running and queue it again, for a stop of the service; return how many runs that were."""
+    claims = _claims(context)
+    for claim in claims:
+        executor = context.open_executor(_executor_name(claim))
+        executor.cancel(claim.attempt_key)
+        executor.abandon(claim.attempt_key)
+        _record(context, claim, JobOutcome.CANCELLED, "the service stopped", state="queued", reason="")
+    return len(claims)
+
+
+def _claims(context: Context) -> list[Claim]:
+    with context.store.read() as session:
+        return runs.owned_claims(session, owner=context.owner)
+
+
+def _claim(context: Context) -> Claim | None:
+    place, now = context.place(), context.clock.now()
+    with context.store.write() as session:
+        return runs.claim_next(
+            session,
+            owner=context.owner,
+            host_id=place.host_id,
+            hardware_class_id=place.hardware_class_id,
+            slots=place.slots,
+            lease=_lease(context),
+            now=now,
+        )
+
+
+def _start(context: Context, claim: Claim) -> bool:
+    """Start a claimed run; return whether it has ended already because it cannot be started."""
+    try:
+        context.open_executor(_executor_name(claim)).start(job_of(claim))
+    except (JobsError, OSError) as error:
+        _end(context, claim, JobStatus(state=JobState.ENDED, outcome=JobOutcome.INFRA_FAILED, detail=str(error)), ())
+        return True
+    log.info("run.started", run=claim.public_id, release=claim.release, attempt=claim.attempt_key)
+    return False
+
+
+def _look_at(context: Context, claim: Claim) -> bool:
+    """Poll one run and do what its state asks for; return whether it has ended."""
+    executor = context.open_executor(_executor_name(claim))
+    if claim.cancel_requested_by:
+        executor.cancel(claim.attempt_key)
+        executor.abandon(claim.attempt_key)
+    status = executor.poll(claim.attempt_key)
+    if status.state is JobState.UNKNOWN:
+        return _start(context, claim)
+    if status.state is JobState.ENDED:
+        _end(context, claim, status, executor.fetch(claim.attempt_key))
+        return True
+    return False
+
+
+def _end(context: Context, claim: Claim, status: JobStatus, outputs: Sequence[JobOutput]) -> None:
+    """Record an attempt's end and send its run on its way: to be read, tried again, or given up."""
+    outcome = status.outcome or JobOutcome.LOST
+    again = outcome in RETRIED and not claim.cancel_requested_by
+    if again and claim.failures + 1 < context.settings.max_attempts:
+        state, reason = "queued", f"trying again after: {status.detail}"
+    elif claim.cancel_requested_by and outcome is JobOutcome.CANCELLED:
+        state, reason = "cancelled", f"cancelled by {claim.cancel_requested_by}"
+    else:
+        state, reason = RUN_STATE[outcome], "" if outcome is JobOutcome.OK else status.detail
+    _record(context, claim, outcome, status.detail, state=state, reason=reason, status=status, outputs=outputs)
+
+
+def _record(
+    context: Context,
+    claim: Claim,
+    outcome: JobOutcome,
+    detail: str,
+    *,
+    state: str,
+    reason: str,
+    status: JobStatus | None = None,
+    outputs: Sequence[JobOutput] = (),
+) -> None:
+    now = context.clock.now()
+    failed = outcome in RETRIED
+    wait = timedelta(seconds=5 * 2**claim.failures) if failed and state == "queued" else None
+    with context.store.write() as session:
+        environment_id, flags = keep_environment(session, outputs)
+        attempt: dict[str, Any] = {"outcome": outcome.value, "detail": detail, "environment_id": environment_id}
+        attempt |= {"exit_code": status.exit_code if status else None, "flags": flags}
+        attempt |= {"started_at": status.started_at if status else None}
+        kept = runs.end_attempt(
+            session,
+            claim,
+            attempt=attempt,
+            outputs=[_output_row(context, output) for output in outputs],
+            state=state,
+            reason=reason,
+            now=now,
+            failures=int(failed),
+            not_before=now + wait if wait else None,
+        )
+        if not kept:
+            log.warning("attempt.fenced_out", run=claim.public_id, attempt=claim.attempt_key)
+            return
+        if state in runs.FINAL_STATES:
+            audit.record(
+                session, at=now, who=context.owner, event="run:ended", subject=claim.public_id, state=state, why=reason
+            )
+            settle(session, claim.run_id)
+    log.info("attempt.ended", run=claim.public_id, attempt=claim.attempt_key, outcome=outcome.value, detail=detail)
+
+
+def _output_row(context: Context, output: JobOutput) -> dict[str, Any]:
+    home = context.settings.home
+    path = output.path.relative_to(home) if output.path.is_relative_to(home) else output.path
+    return {
+        "kind": output.kind,
+        "name": output.name,
+        "path": str(path),
+        "size_bytes": output.size_bytes,
+        "sha256": output.sha256,
+    }
+
+
+def _renew(context: Context, claims: Sequence[Claim]) -> None:
+    """Extend leases that have used up half their time."""
+    now, lease = context.clock.now(), _lease(context)
+    due = [claim for claim in claims if claim.lease_until is None or claim.lease_until - now < lease / 2]
+    if due:
+        with context.store.write() as session:
+            runs.renew(session, due, lease=lease, now=now)
+
+
+def _lease(context: Context) -> timedelta:
+    return timedelta(seconds=context.settings.lease_s)
+
+
+def _executor_name(claim: Claim) -> str:
+    return suite_of(claim).run.executor

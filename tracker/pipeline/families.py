@@ -1,0 +1,88 @@
+"""Families: the series of one component on one hardware class, with what was measured at each settled release."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session
+
+from jobs.fingerprint import canonical_labels
+from tracker.store import catalog, runs, series
+from tracker.store.series import Point
+from tracker.store.tables import ReleaseRow, SeriesRow
+from tracker.store.views.names import name_series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One series with its repeats at each release that has any, in release order."""
+
+    series: SeriesRow
+    labels: dict[str, Any]
+    release_ids: tuple[int, ...]
+    points: tuple[tuple[Point, ...], ...]
+    """points[i]: the valid measurements at release_ids[i], never empty."""
+
+    @property
+    def values(self) -> list[list[float]]:
+        """Return the repeats of each release."""
+        return [[point.value for point in points] for points in self.points]
+
+    @property
+    def name(self) -> str:
+        """Return the series' labels as people read them, the metric left out."""
+        return name_series(self.labels, self.series.variant)
+
+    @property
+    def sibling_group(self) -> str:
+        """Return the name of the series it shares releases and noise with: one suite and metric."""
+        return canonical_labels({"suite": self.series.suite, "metric": self.series.metric})
+
+    def at(self, release_id: int) -> tuple[Point, ...]:
+        """Return the measurements at a release, none where there are none."""
+        return dict(zip(self.release_ids, self.points, strict=True)).get(release_id, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """What is judged together."""
+
+    component_id: int
+    hardware_class_id: int
+    releases: tuple[ReleaseRow, ...]
+    """All releases that have a place, oldest first, measured or not."""
+    lines: tuple[Line, ...]
+
+    @property
+    def rank(self) -> dict[int, int]:
+        """Return release id -> place in the order."""
+        return {release.id or 0: place for place, release in enumerate(self.releases)}
+
+
+def load_family(session: Session, component_id: int, hardware_class_id: int) -> Family:
+    """Return a family as it stands; releases whose planned runs are not all final are left out of its lines."""
+    members = series.family_of(session, component_id, hardware_class_id)
+    history = series.history(session, [one.id or 0 for one, _ in members])
+    open_yet = runs.unsettled(session)
+    lines = []
+    for one, labels in members:
+        grouped: dict[int, list[Point]] = {}
+        for point in history[one.id or 0]:
+            if (one.suite, point.release_id) not in open_yet:
+                grouped.setdefault(point.release_id, []).append(point)
+        lines.append(
+            Line(
+                series=one,
+                labels=json.loads(labels),
+                release_ids=tuple(grouped),
+                points=tuple(tuple(points) for points in grouped.values()),
+            )
+        )
+    return Family(
+        component_id=component_id,
+        hardware_class_id=hardware_class_id,
+        releases=tuple(catalog.ordered_releases(session, component_id)),
+        lines=tuple(lines),
+    )

@@ -1,0 +1,181 @@
+"""ingest: what a benchmark left is read; valid values enter series, all others are kept aside with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlmodel import Session
+
+from jobs import plugins
+from jobs.fingerprint import canonical_labels
+from jobs.labels import series_labels
+from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
+from jobs.metrics import find_metric
+from jobs.suite import Suite, min_effect_ratio
+from tracker.logs import EventLog
+from tracker.pipeline.context import Context
+from tracker.pipeline.settle import settle
+from tracker.pipeline.suites import absent_results, quality_problem, read_suite_text
+from tracker.store import audit, catalog, runs, series
+from tracker.store.runs import RunFacts
+from tracker.store.tables import AttemptRow, MeasurementRow, OutputRow, RunRow
+
+log = EventLog(__name__)
+
+READ_LIMIT_BYTES = 64 * 1024 * 1024
+TAKEN = frozenset({ParseOutcome.OK, ParseOutcome.PARTIAL})
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one attempt's output comes to: the values to keep, those set aside, and the run's end."""
+
+    state: str
+    reason: str
+    values: list[tuple[dict[str, Label], str, ParsedRun]] = field(default_factory=list)
+    rejected: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+def ingest(context: Context) -> int:
+    """Read every attempt that waits; return how many were read."""
+    with context.store.read() as session:
+        waiting = runs.unread_attempts(session)
+    for run, attempt in waiting:
+        _ingest_one(context, run, attempt)
+    return len(waiting)
+
+
+def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
+    run_id, attempt_id = run.id or 0, attempt.id or 0
+    with context.store.read() as session:
+        facts = runs.facts_of(session, run_id)
+        outputs = runs.outputs_of(session, attempt_id)
+    suite = read_suite_text(facts.suite_text, facts.suite_file)
+    reading = judge_result(suite, facts.labels, parse_output(context, suite, facts.labels, outputs))
+    now = context.clock.now()
+    with context.store.write() as session:
+        kept = runs.finish_reading(
+            session,
+            run_id,
+            attempt_id,
+            state=reading.state,
+            reason=reading.reason,
+            parse_failed=reading.state == "failed",
+            now=now,
+        )
+        if not kept:
+            return
+        _keep_values(session, suite, facts, attempt, reading)
+        series.quarantine(session, attempt_id, reading.rejected)
+        audit.record(
+            session,
+            at=now,
+            who=context.owner,
+            event="run:read",
+            subject=run.public_id,
+            state=reading.state,
+            values=len(reading.values),
+            why=reading.reason,
+        )
+        settle(session, run_id)
+    log.info("run.read", run=run.public_id, state=reading.state, values=len(reading.values), why=reading.reason or None)
+
+
+def parse_output(context: Context, suite: Suite, labels: Mapping[str, Label], outputs: list[OutputRow]) -> ParseResult:
+    """Return what the suite's parser makes of the result file; a file that cannot be read is refused."""
+    result = next((output for output in outputs if output.kind == "result"), None)
+    if result is None:
+        return _refused(suite, f"the benchmark left no {suite.output.file}")
+    path = context.settings.home / result.path
+    try:
+        if path.stat().st_size > READ_LIMIT_BYTES:
+            return _refused(suite, f"{result.name} has more than {READ_LIMIT_BYTES // 2**20} MiB")
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return _refused(suite, f"{result.name} cannot be read: {error.strerror}")
+    parsed: ParseResult = plugins.load("parser", suite.output.parser).create().parse(text, labels)
+    return parsed
+
+
+def _refused(suite: Suite, reason: str) -> ParseResult:
+    return ParseResult(tool=suite.output.parser, outcome=ParseOutcome.REFUSED, reason=reason)
+
+
+def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) -> Reading:
+    """Return what to keep of a parse: nothing unless the outcome is good and the suite's quality check holds."""
+    rejected = [(r.key, r.raw, r.reason) for run in result.runs for r in run.rejected]
+    if result.outcome not in TAKEN:
+        return Reading(state="failed", reason=f"{result.outcome.value}: {result.reason}", rejected=rejected)
+    if problem := quality_problem(suite, result):
+        rejected += [(name, r.raw, problem) for run in result.runs for name, r in run.metrics.items()]
+        return Reading(state="failed", reason=f"invalid: {problem}", rejected=_apart(rejected))
+    reading = Reading(state="done", reason="", rejected=rejected)
+    seen: set[tuple[str, str]] = set()
+    for run in result.runs:
+        labels = series_labels(asked, run.labels)
+        for metric in run.metrics:
+            place = (canonical_labels(labels), metric)
+            if place in seen:
+                reading.rejected.append(
+                    (metric, run.metrics[metric].raw, "a second value of the same series in one run")
+                )
+            else:
+                seen.add(place)
+                reading.values.append((labels, metric, run))
+    absent = absent_results(suite, dict(asked), result)
+    if not reading.values:
+        reading.state, reading.reason = "failed", "no valid value: " + ("; ".join(absent) or result.reason or "empty")
+    elif absent or result.outcome is ParseOutcome.PARTIAL:
+        reading.reason = "partial: " + "; ".join([*absent, *([result.reason] if result.reason else [])])
+    reading.rejected = _apart(reading.rejected)
+    return reading
+
+
+def _apart(rejected: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Return the rejected values with keys made different, so that none hides another."""
+    counted: dict[str, int] = {}
+    apart = []
+    for key, raw, reason in rejected:
+        counted[key] = counted.get(key, 0) + 1
+        apart.append((key if counted[key] == 1 else f"{key} #{counted[key]}", raw, reason))
+    return apart
+
+
+def _keep_values(session: Session, suite: Suite, facts: RunFacts, attempt: AttemptRow, reading: Reading) -> None:
+    labels = [labels for labels, _, _ in reading.values]
+    config_ids = catalog.save_configs(session, labels)
+    rows = []
+    for (config, metric, parsed), config_id in zip(reading.values, config_ids, strict=True):
+        known = find_metric(metric)
+        min_effect = min_effect_ratio(suite, config, metric)
+        identity = series.SeriesIdentity(
+            component_id=facts.component_id,
+            component=facts.component,
+            config_id=config_id,
+            config_labels=config,
+            hardware_class_id=facts.hardware_class_id,
+            hardware_fingerprint=facts.hardware_fingerprint,
+            variant=facts.variant,
+            suite=suite.name,
+            metric=known.name,
+            unit=known.unit,
+            direction=known.direction.value,
+            gated=min_effect is not None,
+            min_effect=min_effect or 0.0,
+        )
+        value = parsed.metrics[metric]
+        rows.append(
+            MeasurementRow(
+                series_id=series.save_series(session, identity),
+                run_id=facts.run_id,
+                release_id=facts.release_id,
+                host_id=attempt.host_id,
+                environment_id=attempt.environment_id,
+                value=value.value,
+                samples=value.samples,
+                spread=value.spread,
+                measured_at=attempt.started_at or attempt.ended_at,
+            )
+        )
+    series.add_measurements(session, rows)

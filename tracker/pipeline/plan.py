@@ -1,0 +1,165 @@
+"""plan: releases that have no runs get them, as many as the suite asks for, most useful first.
+
+Planning again plans nothing twice: a run's key is its build, config, hardware class and repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmodel import Session
+
+from jobs.fingerprint import fingerprint
+from jobs.releases import match_versions, newest_of
+from jobs.suite import Config, Suite, expand, load_suite, suite_revision
+from tracker.errors import UserError
+from tracker.logs import EventLog
+from tracker.pipeline.context import Context, Place
+from tracker.pipeline.suites import PYTHON_MINOR
+from tracker.store import audit, catalog, runs
+from tracker.store.runs import PlannedRun
+from tracker.store.tables import BuildRow, ReleaseRow
+
+log = EventLog(__name__)
+
+PRIORITY_REQUESTED = 200
+PRIORITY_FIRST = 100
+PRIORITY_NEW = 90
+PRIORITY_BACKFILL = 50
+BACKFILL_BATCH = 4
+"""Releases whose repeats are interleaved in the background: few enough that each batch is soon whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A release to be measured, and how urgently."""
+
+    release: ReleaseRow
+    build: BuildRow
+    priority: int
+
+
+def plan(context: Context, suite_name: str) -> int:
+    """Queue the runs that the suite wants and that are not there yet; return how many that were."""
+    suite = load_suite(context.find_suite(suite_name))
+    place = context.place()
+    if problem := hardware_problem(suite, place):
+        log.warning("plan.no_host", suite=suite.name, why=problem)
+        return 0
+    configs = expand(suite, python_minor=PYTHON_MINOR)
+    with context.store.read() as session:
+        component = catalog.known_component(session, suite.component)
+        builds = catalog.current_builds(session, component) if component else []
+    wanted = choose_releases(suite, builds, backfill=context.settings.backfill)
+    now = context.clock.now()
+    with context.store.write() as session:
+        revision = save_revision(session, suite, now=now)
+        config_ids = catalog.save_configs(session, [dict(config.labels) for config in configs])
+        known = runs.planned_keys(session)
+        planned = [run for run in _planned(suite, wanted, configs, config_ids, revision, place) if run.key not in known]
+        added = runs.queue_runs(session, planned, now=now)
+        if added:
+            audit.record(session, at=now, who=context.owner, event="runs:planned", subject=suite.name, runs=added)
+    if added:
+        log.info("runs.planned", suite=suite.name, runs=added)
+    return added
+
+
+def hardware_problem(suite: Suite, place: Place) -> str | None:
+    """Return why this host cannot run the suite, None when it can; recorded results are played anywhere."""
+    needs = suite.hardware
+    if suite.run.executor == "replay":
+        return None
+    if needs.gpus > len(place.gpus):
+        return f"the suite needs {needs.gpus} GPU(s), this host has {len(place.gpus)}"
+    if needs.gpu and not any(needs.gpu.lower() in gpu.lower() for gpu in place.gpus):
+        return f"the suite needs {needs.gpu}, this host has {', '.join(place.gpus) or 'no GPU'}"
+    if needs.min_memory_gb and place.memory_bytes and place.memory_bytes < needs.min_memory_gb * 1e9:
+        return f"the suite needs {needs.min_memory_gb:g} GB of memory, this host has {place.memory_bytes / 1e9:.0f} GB"
+    return None
+
+
+def save_revision(session: Session, suite: Suite, *, now: datetime) -> int:
+    """Return the id of the suite's present revision, kept on first sight."""
+    return catalog.save_suite_revision(
+        session,
+        name=suite.name,
+        title=suite.title,
+        component=catalog.component_id(session, suite.component),
+        content_hash=suite_revision(suite),
+        file=str(suite.path),
+        text=suite.path.read_text(encoding="utf-8"),
+        now=now,
+    )
+
+
+def choose_releases(suite: Suite, builds: Sequence[tuple[ReleaseRow, BuildRow]], *, backfill: bool) -> list[Wanted]:
+    """Return the releases to measure: the suite's first ones, new ones, then older ones in batches, newest first."""
+    usable = [(r, b) for r, b in builds if why_not(r, b) is None and r.track in suite.releases.tracks]
+    early = set(suite.releases.tracks) != {"stable"}
+    fitting = match_versions(suite.releases.versions, [r.identity for r, _ in usable], prereleases=early)
+    usable = [(r, b) for r, b in usable if r.identity in set(fitting)]
+    first = {newest_of(prefix, fitting) for prefix in suite.releases.first}
+    wanted: list[Wanted] = []
+    batch_of: dict[str, int] = {}
+    for release, build in reversed(usable):
+        if release.identity in first:
+            priority = PRIORITY_FIRST
+        elif not release.historic:
+            priority = PRIORITY_NEW
+        elif backfill and suite.releases.backfill:
+            place = batch_of.setdefault(release.identity, len(batch_of))
+            priority = max(1, PRIORITY_BACKFILL - place // BACKFILL_BATCH)
+        else:
+            continue
+        wanted.append(Wanted(release=release, build=build, priority=priority))
+    return wanted
+
+
+def why_not(release: ReleaseRow, build: BuildRow) -> str | None:
+    """Return why a build is not measured, None when it can be."""
+    if release.sort_key is None:
+        return release.no_place_reason or "its name gives it no place in the order"
+    if build.yanked is not None:
+        return f"withdrawn by its publisher: {build.yanked}"
+    return build.misfit
+
+
+def _planned(
+    suite: Suite,
+    wanted: Sequence[Wanted],
+    configs: Sequence[Config],
+    config_ids: Sequence[int],
+    revision: int,
+    place: Place,
+) -> list[PlannedRun]:
+    return [
+        PlannedRun(
+            key=run_key(one.build, config, place, repeat),
+            build_id=one.build.id or 0,
+            config_id=config_id,
+            suite_revision_id=revision,
+            hardware_class_id=place.hardware_class_id,
+            repeat=repeat,
+            priority=one.priority,
+        )
+        for one in wanted
+        for config, config_id in zip(configs, config_ids, strict=True)
+        for repeat in range(1, suite.run.repeats + 1)
+    ]
+
+
+def run_key(build: BuildRow, config: Config, place: Place, repeat: int) -> str:
+    """Return the idempotency key of a planned run."""
+    parts = (build.digest, build.platform, config.fingerprint, place.hardware_fingerprint, str(repeat))
+    return fingerprint("run", "\0".join(parts))
+
+
+def require_suite(context: Context, name: str) -> Suite:
+    """Return the suite; UserError when this host cannot run it."""
+    suite = load_suite(context.find_suite(name))
+    if problem := hardware_problem(suite, context.place()):
+        raise UserError(f"suite {name}: {problem}; run it on a host that has what it needs")
+    return suite

@@ -1,0 +1,79 @@
+"""summarize: a release whose runs are all final is compared with its reference, and the summary is kept and told."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlmodel import Session
+
+from tracker.logs import EventLog
+from tracker.pipeline.comparisons import default_reference, summarize_release
+from tracker.pipeline.context import Context
+from tracker.pipeline.families import Family, load_family
+from tracker.pipeline.summary_content import to_content
+from tracker.store import alerts, names, series
+from tracker.store.tables import ReleaseRow, SummaryRow
+
+log = EventLog(__name__)
+
+
+def summarize(context: Context) -> int:
+    """Bring the summaries of every family analyzed since the last look up to date; return how many changed."""
+    with context.store.read() as session:
+        waiting = series.families_to_summarize(session)
+    changed = 0
+    for component_id, hardware_class_id in waiting:
+        with context.store.read() as session:
+            family = load_family(session, component_id, hardware_class_id)
+            component = names.component_slug(session, component_id)
+            hardware = names.hardware_slug(session, hardware_class_id)
+        now = context.clock.now()
+        contents = {
+            release.id or 0: (reference, to_content(summarize_release(family, hardware, component, release, reference)))
+            for release in measured_releases(family)
+            for reference in [default_reference(family, release)]
+        }
+        with context.store.write() as session:
+            for release in measured_releases(family):
+                reference, content = contents[release.id or 0]
+                changed += _keep(session, context, family, release, reference, content, now)
+            series.set_summarized(session, component_id, hardware_class_id)
+    return changed
+
+
+def measured_releases(family: Family) -> list[ReleaseRow]:
+    """Return the releases at which at least one series of the family is settled and measured, oldest first."""
+    measured = {release_id for line in family.lines for release_id in line.release_ids}
+    return [release for release in family.releases if release.id in measured]
+
+
+def _keep(
+    session: Session,
+    context: Context,
+    family: Family,
+    release: ReleaseRow,
+    reference: ReleaseRow | None,
+    content: str,
+    now: datetime,
+) -> bool:
+    """Store the summary if it says something new, and put it into the outbox; return whether it did."""
+    against_id = reference.id if reference else None
+    last = alerts.newest_summary(session, release.id or 0, against_id, family.hardware_class_id)
+    if last is not None and last.content == content:
+        return False
+    row = SummaryRow(
+        release_id=release.id or 0,
+        against_id=against_id,
+        hardware_class_id=family.hardware_class_id,
+        revision=last.revision + 1 if last else 1,
+        content=content,
+        created_at=now,
+    )
+    session.add(row)
+    session.flush()
+    if release.id == measured_releases(family)[-1].id or not release.historic:
+        subject = f"summary:{release.id}:{against_id or 0}:{family.hardware_class_id}"
+        for sink in sorted({sink for rule in context.settings.rules for sink in rule.sinks}):
+            alerts.queue_delivery(session, subject=subject, sink=sink, kind="summary", revision=row.revision, now=now)
+    log.info("summary.kept", release=release.identity, against=reference.identity if reference else None)
+    return True

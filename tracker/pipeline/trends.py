@@ -1,0 +1,61 @@
+"""From what is stored of a series to what its chart shows, for pages and messages alike."""
+
+from __future__ import annotations
+
+from sqlmodel import Session
+
+from alerts.trend import MissingRelease, Trend, TrendChange, TrendPoint
+from alerts.wording import Change, Direction
+from tracker.store.views.series import Point, SeriesDetail, show_series
+
+
+def trend_of(session: Session, fingerprint: str) -> Trend | None:
+    """Return the trend of a series, None when there is no such series."""
+    detail = show_series(session, fingerprint)
+    return make_trend(detail) if detail else None
+
+
+def make_trend(detail: SeriesDetail) -> Trend:
+    """Return what the chart of a series shows: every release keeps its place, measured or not."""
+    series = detail.series
+    places = {point.release.identity: order for order, point in enumerate(detail.points)}
+    measured = {point.release.identity for point in detail.points if point.level is not None}
+    return Trend(
+        title=f"{series.component}: {series.name}",
+        unit=series.unit,
+        direction=Direction(series.direction),
+        metric=series.metric,
+        points=tuple(
+            _make_point(point, places[point.release.identity]) for point in detail.points if point.level is not None
+        ),
+        missing=tuple(
+            MissingRelease(
+                release=point.release.display, order=places[point.release.identity], reason=point.missing or ""
+            )
+            for point in detail.points
+            if point.level is None
+        ),
+        changes=tuple(
+            TrendChange(
+                order=places[change.release.identity],
+                verdict=Change(change.verdict),
+                effect_ratio=change.effect_ratio,
+                label=change.reason,
+                confirmed=change.confirmed,
+            )
+            for change in detail.changes
+            if change.release.identity in measured
+        ),
+    )
+
+
+def _make_point(point: Point, order: int) -> TrendPoint:
+    return TrendPoint(
+        release=point.release.display,
+        order=order,
+        level=point.level or 0.0,
+        low=point.low,
+        high=point.high,
+        n=point.n,
+        repeats=tuple(value.value for value in point.values),
+    )
