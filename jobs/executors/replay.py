@@ -65,7 +65,7 @@ def load_recordings(folder: Path) -> Mapping[Identity, Mapping[str, Any]]:
         raise UserError(f"executor replay: expected *.jsonl files with recordings in {folder}, found none")
     found: dict[Identity, Mapping[str, Any]] = {}
     for file in files:
-        for row, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        for row, line in enumerate(file.read_text(encoding="utf-8", errors="replace").split("\n"), start=1):
             if line.strip():
                 recording = _check(line, f"{file}:{row}")
                 identity = (recording["component"], recording["version"], recording["config"], recording["repeat"])
@@ -88,7 +88,7 @@ def _check(line: str, where: str) -> dict[str, Any]:
     wrong = [name for name in texts if not isinstance(recording.get(name, ""), str)]
     wrong += [name for name in ("repeat", "exit_code") if not _is_number(recording.get(name), name)]
     wrong += ["environment"] if not isinstance(recording.get("environment", {}), dict) else []
-    wrong += ["outcome"] if recording["outcome"] not in {outcome.value for outcome in JobOutcome} else []
+    wrong += ["outcome"] if recording["outcome"] not in [outcome.value for outcome in JobOutcome] else []
     if wrong:
         raise UserError(f"{where}: {wrong[0]} has an impossible value: {recording[wrong[0]]!r}")
     return recording
