@@ -53,10 +53,11 @@ def estimate_within(releases: Sequence[Floats]) -> tuple[float, float]:
     """Return standard deviation and degrees of freedom of one repeat around its release, (0, 0) without repeats.
 
     The median distance between two repeats of one release: no repeat of one release is compared with
-    another release, and up to a quarter of wild repeats does no harm.
+    another release, and up to a quarter of wild repeats does no harm. A release whose repeats are all equal
+    (rounded, or copied) says nothing while others vary.
     """
     distances, shares, df = [], [], 0.0
-    for repeats in releases:
+    for repeats in [one for one in releases if one[0] < one[-1]] or releases:
         if len(repeats) < 2:
             continue
         found = _distances(repeats)
