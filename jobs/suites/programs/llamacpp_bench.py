@@ -125,22 +125,32 @@ def metrics_of(scenario: str, isl: int, osl: int, times: list[dict[str, float]])
     }
 
 
-def placement_flags(threads: int) -> list[str]:
-    """Return `unpinned` unless this process may use exactly as many cores as it has threads."""
+LEAST_CPU_SHARE = 0.95
+"""Below this share of its cores the process was held up by others, and its times say little."""
+
+
+def condition_flags(threads: int, cpu_share: float) -> list[str]:
+    """Return `unpinned` unless there is one core a thread, and `contended` if other work took part of them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    return [] if cores == threads else ["unpinned"]
+    flags = [] if cores == threads else ["unpinned"]
+    return flags if cpu_share >= LEAST_CPU_SHARE else [*flags, "contended"]
 
 
 def main() -> None:
     asked = arguments()
     began = time.perf_counter()
     server = make_server(asked.model, asked.threads)
-    facts = {"load_s": round(time.perf_counter() - began, 4), "python": sys.version.split()[0]}
+    facts: dict[str, Any] = {"load_s": round(time.perf_counter() - began, 4), "python": sys.version.split()[0]}
+    wall_began, cpu_began = time.perf_counter(), time.process_time()
+    taken = time_shapes(server, asked.warmup)
+    wall_s, cpu_s = time.perf_counter() - wall_began, time.process_time() - cpu_began
+    facts["cpu_share"] = round(cpu_s / wall_s / asked.threads, 4)
+    flags = condition_flags(asked.threads, facts["cpu_share"])
     runs = []
-    for (scenario, isl, osl), times in zip(SHAPES, time_shapes(server, asked.warmup), strict=True):
+    for (scenario, isl, osl), times in zip(SHAPES, taken, strict=True):
         labels = {"scenario": scenario, "isl": isl, "osl": osl, "concurrency": 1, "threads": asked.threads}
         metrics = metrics_of(scenario, isl, osl, times)
-        runs.append({"labels": labels, "facts": facts, "metrics": metrics, "flags": placement_flags(asked.threads)})
+        runs.append({"labels": labels, "facts": facts, "metrics": metrics, "flags": flags})
     version = importlib.metadata.version("xllamacpp")
     result = {"tool": "llamacpp_bench", "version": version, "runs": runs}
     Path(asked.output).write_text(json.dumps(result, indent=1), encoding="utf-8")

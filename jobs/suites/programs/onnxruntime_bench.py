@@ -84,10 +84,15 @@ def describe(times: list[float]) -> dict[str, Any]:
     return {f"latency_{name}_ms": {"value": value, **behind} for name, value in values.items()}
 
 
-def placement_flags(threads: int) -> list[str]:
-    """Return `unpinned` unless this process may use exactly as many cores as it has threads."""
+LEAST_CPU_SHARE = 0.95
+"""Below this share of its cores the process was held up by others, and its times say little."""
+
+
+def condition_flags(threads: int, cpu_share: float) -> list[str]:
+    """Return `unpinned` unless there is one core a thread, and `contended` if other work took part of them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    return [] if cores == threads else ["unpinned"]
+    flags = [] if cores == threads else ["unpinned"]
+    return flags if cpu_share >= LEAST_CPU_SHARE else [*flags, "contended"]
 
 
 def main() -> None:
@@ -97,19 +102,23 @@ def main() -> None:
 
     began = time.perf_counter()
     session = make_session(asked.model, asked.threads)
-    facts = {
+    facts: dict[str, Any] = {
         "load_s": round(time.perf_counter() - began, 4),
         "numpy": numpy.__version__,
         "python": sys.version.split()[0],
     }
     accuracy, positions = accuracy_of(session)
+    wall_began, cpu_began = time.perf_counter(), time.process_time()
+    taken = time_shapes(session, asked.batch, asked.warmup)
+    wall_s, cpu_s = time.perf_counter() - wall_began, time.process_time() - cpu_began
+    facts["cpu_share"] = round(cpu_s / wall_s / asked.threads, 4)
+    flags = condition_flags(asked.threads, facts["cpu_share"])
     runs = []
-    for (scenario, length, _), times in zip(SHAPES, time_shapes(session, asked.batch, asked.warmup), strict=True):
+    for (scenario, length, _), times in zip(SHAPES, taken, strict=True):
         metrics = describe(times)
         if (scenario, length) == ("prefill", 128):
             metrics["accuracy"] = {"value": accuracy, "unit": "fraction", "samples": positions}
         labels = {"scenario": scenario, "isl": length, "batch": asked.batch, "threads": asked.threads}
-        flags = placement_flags(asked.threads)
         runs.append({"labels": labels, "facts": facts, "metrics": metrics, "flags": flags})
     result = {"tool": "onnxruntime_bench", "version": onnxruntime.__version__, "runs": runs}
     Path(asked.output).write_text(json.dumps(result, indent=1), encoding="utf-8")
