@@ -16,19 +16,27 @@ PICTURE_WIDTH = 720
 """Width of a picture in pixels; labels are kept apart for this width."""
 _LETTER_PX = 6.6
 """Mean width of the letters of a change's label."""
+_SPREAD_PX = 26
+"""How far the repeats of one release may lie apart."""
 
 
 def list_datasets(trend: Trend) -> dict[str, Rows]:
     """Return the rows that the layers draw, by name."""
     points = sorted(trend.points, key=lambda point: point.order)
     stretches = _number_stretches(points)
+    per_release = _pixels_per_release(trend)
     return {
         "points": [_make_row(trend, point, stretches[point.order]) for point in points],
-        "repeats": [row for point in points for row in _spread_repeats(point)],
+        "repeats": [row for point in points for row in _spread_repeats(point, _SPREAD_PX / per_release)],
         "levels": _list_levels(points, trend.changes),
         "changes": _list_changes(trend),
         "missing": [{"order": gap.order, "release": gap.release, "reason": gap.reason} for gap in trend.missing],
     }
+
+
+def _pixels_per_release(trend: Trend) -> float:
+    orders = trend.releases
+    return PICTURE_WIDTH / (max(orders) - min(orders) + 1)
 
 
 def _make_row(trend: Trend, point: TrendPoint, stretch: int) -> dict[str, Any]:
@@ -48,10 +56,10 @@ def _make_row(trend: Trend, point: TrendPoint, stretch: int) -> dict[str, Any]:
     }
 
 
-def _spread_repeats(point: TrendPoint) -> Rows:
+def _spread_repeats(point: TrendPoint, widest: float) -> Rows:
     """Return the repeats side by side in the order they ran, so that they do not hide behind their median."""
     middle = (len(point.repeats) - 1) / 2
-    step = 0.36 / max(1.0, middle * 2)
+    step = min(0.36, widest) / max(1.0, middle * 2)
     return [{"at": point.order + (i - middle) * step, "value": value} for i, value in enumerate(point.repeats)]
 
 
@@ -79,8 +87,8 @@ def _list_levels(points: list[TrendPoint], changes: Iterable[TrendChange]) -> Ro
 def _list_changes(trend: Trend) -> Rows:
     """Return one row for each change point, with the row and the side its label stands at."""
     names = trend.releases
-    first, last = min(names), max(names)
-    per_release = PICTURE_WIDTH / (last - first + 1)
+    last = max(names)
+    per_release = _pixels_per_release(trend)
     taken: list[list[tuple[float, float]]] = []
     rows = []
     for change in sorted(trend.changes, key=lambda one: one.order):

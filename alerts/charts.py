@@ -37,6 +37,7 @@ def trend_spec(trend: Trend, *, dark: bool = False, width: int | None = None, he
         "height": height,
         "autosize": {"type": "fit-x" if width is None else "pad", "contains": "padding"},
         "config": build_config(palette, solid=width is not None),
+        "usermeta": {"background": palette.background},
         "title": {"text": trend.title, "subtitle": _write_subtitle(trend)},
     }
     if not trend.points:
@@ -52,7 +53,7 @@ def render(spec: Spec, format: Literal["png", "svg"] = "png", *, scale: float = 
 
     Raises ChartFailed where it cannot be drawn or takes longer than `timeout_s`.
     """
-    fixed = spec | {"width": PICTURE_WIDTH} if spec.get("width") == "container" else spec
+    fixed = _fix_size(spec) if spec.get("width") == "container" else spec
     command = [sys.executable, "-P", str(Path(__file__).with_name("draw_chart.py")), format, str(scale)]
     try:
         done = subprocess.run(command, input=json.dumps(fixed).encode(), capture_output=True, timeout=timeout_s)
@@ -62,6 +63,11 @@ def render(spec: Spec, format: Literal["png", "svg"] = "png", *, scale: float = 
         lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
         raise ChartFailed(f"the chart could not be drawn (exit code {done.returncode}): {lines[-1][:500]}")
     return done.stdout
+
+
+def _fix_size(spec: Spec) -> Spec:
+    """Return a page's specification with the width and the background that a picture needs."""
+    return spec | {"width": PICTURE_WIDTH, "config": spec["config"] | spec["usermeta"]}
 
 
 def _write_subtitle(trend: Trend) -> list[str]:

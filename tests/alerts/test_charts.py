@@ -17,7 +17,7 @@ from alerts.trend import MissingRelease, Trend, TrendChange, TrendPoint
 from alerts.wording import Change, Direction
 from tests.alerts.samples import make_trend
 
-SIZES = [0, 1, 4, 25]
+SIZES = [0, 1, 4, 50]
 
 
 def rows(spec: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -29,7 +29,9 @@ def test_the_specification_is_valid_vega_lite(count: int) -> None:
     from altair.vegalite.v6.schema.core import TopLevelSpec
 
     trend = make_trend(count, missing=(1,) if count > 3 else ())
-    TopLevelSpec.from_dict(trend_spec(trend), validate=True)
+    spec = trend_spec(trend)
+    few = {name: found[:1] for name, found in spec.get("datasets", {}).items()}
+    TopLevelSpec.from_dict(spec | ({"datasets": few} if few else {}), validate=True)
 
 
 def test_releases_stand_in_release_order_and_all_have_a_place() -> None:

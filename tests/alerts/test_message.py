@@ -86,3 +86,10 @@ def test_names_cannot_become_markdown() -> None:
 def test_the_tone_of_a_line_and_a_message_is_told_in_words_too() -> None:
     assert make_message().tone is Tone.BAD
     assert to_text(make_message()).startswith("REGRESSION")
+
+
+def test_a_message_survives_json_so_that_an_outbox_can_keep_it() -> None:
+    from pydantic import TypeAdapter
+
+    adapter = TypeAdapter(Message)
+    assert adapter.validate_json(adapter.dump_json(make_message())) == make_message()
