@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import func, update
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from jobs.measurements import Label
@@ -360,7 +361,8 @@ def count_states(session: Session, *, min_priority: int | None = None) -> dict[s
 
 
 def _claims(session: Session, condition: Any) -> list[Claim]:
-    newest = select(func.max(AttemptRow.number)).where(AttemptRow.run_id == RunRow.id).scalar_subquery()
+    other = aliased(AttemptRow)
+    newest = select(func.max(other.number)).where(other.run_id == RunRow.id).correlate(RunRow).scalar_subquery()
     rows = session.execute(
         select(RunRow, AttemptRow, SuiteRevisionRow, ConfigRow, BuildRow, ReleaseRow, ComponentRow)
         .join(AttemptRow, col(AttemptRow.run_id) == RunRow.id)

@@ -145,9 +145,8 @@ def show_alert(session: Session, public_id: str) -> AlertDetail | None:
     if row is None:
         return None
     decisions = session.execute(select(TRIAGE).where(TRIAGE.c.alert_id == row.id).order_by(TRIAGE.c.id))
-    # A delivery's subject may name the alert by either of its ids.
-    subjects = (f"alert:{row.id}", f"alert:{row.public_id}")
-    deliveries = session.execute(select(DELIVERY).where(DELIVERY.c.subject.in_(subjects)).order_by(DELIVERY.c.id))
+    subject = f"alert:{row.id}"
+    deliveries = session.execute(select(DELIVERY).where(DELIVERY.c.subject == subject).order_by(DELIVERY.c.id))
     return AlertDetail(
         alert=_make_alert(row),
         changes=_load_changes(session, row.id),

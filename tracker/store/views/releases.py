@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -70,8 +70,8 @@ class ReleaseDetail:
     """The different environments it was measured in; more than one makes comparisons doubtful."""
     others: tuple[ReleaseName, ...]
     """Measured releases of the component, newest first: what it can be compared with."""
-    summary: Mapping[str, Any] | None = field(default=None)
-    """The stored summary as `alerts.summary_formats.to_dict` gave it."""
+    summaries: tuple[Mapping[str, Any], ...]
+    """The stored summaries, one a hardware class, as `alerts.summary_formats.to_dict` gave them."""
 
 
 def list_releases(
@@ -192,28 +192,27 @@ def show_release(
         runs=list_runs(session, component=component, release=identity),
         environments=_load_environments(session, row.id),
         others=tuple(name for name in list_measured(session).get(component, ()) if name.identity != identity),
-        summary=load_summary(session, component, identity, against=against),
+        summaries=load_summaries(session, component, identity, against=against),
     )
 
 
-def load_summary(
+def load_summaries(
     session: Session, component: str, identity: str, *, against: str | None = None
-) -> Mapping[str, Any] | None:
-    """Return the newest stored summary of a release, against `against` where that is named; None without one."""
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the newest stored summary of a release for each hardware class, against `against` where that is named."""
     other = RELEASE.alias("against")
     statement = (
-        select(SUMMARY.c.content)
+        select(SUMMARY.c.hardware_class_id, SUMMARY.c.content)
         .join(RELEASE, RELEASE.c.id == SUMMARY.c.release_id)
         .join(COMPONENT, COMPONENT.c.id == RELEASE.c.component_id)
         .outerjoin(other, other.c.id == SUMMARY.c.against_id)
         .where(COMPONENT.c.slug == component, RELEASE.c.identity == identity)
-        .order_by(SUMMARY.c.revision.desc(), SUMMARY.c.id.desc())
-        .limit(1)
+        .order_by(SUMMARY.c.hardware_class_id, SUMMARY.c.id)
     )
     if against:
         statement = statement.where(other.c.identity == against)
-    content = session.execute(statement).scalar()
-    return read_json(content) if content else None
+    newest = {row.hardware_class_id: row.content for row in session.execute(statement)}
+    return tuple(read_json(content) for content in newest.values())
 
 
 def _load_builds(session: Session, release_id: int) -> tuple[Build, ...]:
