@@ -70,7 +70,7 @@ def _facts(path: Path) -> Mapping[str, object]:
 
 def _finished(folder: Path, asset: Asset) -> MadeAsset | None:
     complete, path = read(folder / ".complete"), folder / asset.name
-    if complete is None or not path.is_file() or complete["facts"] != _facts(path):
+    if not complete or not path.is_file() or complete["facts"] != _facts(path):
         return None
     return MadeAsset(name=asset.name, path=path, sha256=complete["sha256"], size_bytes=path.stat().st_size)
 

@@ -69,12 +69,14 @@ def replace(path: Path, content: Mapping[str, object]) -> None:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Return the object in a JSON file, None where there is none."""
+    """Return the object in a JSON file, None where there is no file, an empty one where it is damaged."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return content if isinstance(content, dict) else None
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def job_to_json(job: JobSpec) -> dict[str, Any]:
@@ -139,6 +141,9 @@ class Attempt:
         values = read(self.file("status.json"))
         if values is None:
             return None
+        if not values:
+            detail = f"{self.file('status.json')} is damaged"
+            return JobStatus(state=JobState.ENDED, outcome=JobOutcome.LOST, detail=detail)
         return JobStatus(
             state=JobState.ENDED,
             outcome=JobOutcome(values["outcome"]),

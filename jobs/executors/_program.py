@@ -108,6 +108,8 @@ def _judge(attempt: Attempt, job: JobSpec, code: int, missing: str) -> Ended:
     if any(DISK_FULL in line for line in printed_lines(log)):
         return Ended(JobOutcome.INFRA_FAILED, f"the disk is full: {last_line(log)}", exit_code=code)
     how = f"exit code {code}" if code > 0 else f"ended by {_signal_name(-code)}"
+    if code == -signal.SIGKILL:
+        how += " (most often the machine ran out of memory)"
     said = last_line(log)
     return Ended(JobOutcome.TOOL_FAILED, f"{how}: {said}" if said else how, exit_code=code)
 

@@ -78,7 +78,7 @@ def _trouble(error: OSError, folder: Path) -> str:
 def _carry_out(attempt: Attempt, stop: _Stop) -> Ended:
     """Return how the attempt ended."""
     order = read(attempt.file("job.json"))
-    if order is None:
+    if not order:
         raise Ended(JobOutcome.INFRA_FAILED, f"{attempt.file('job.json')} is missing or damaged")
     job = job_from_json(order["job"])
 

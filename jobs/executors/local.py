@@ -8,8 +8,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,6 +51,17 @@ def find_uv() -> str | None:
     return shutil.which("uv") or shutil.which("uv", path=os.pathsep.join(map(str, beside)))
 
 
+@contextmanager
+def _shortage(attempt: Attempt) -> Iterator[None]:
+    """Turn a machine without room on its disk, memory or processes into TryLater."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.ENOMEM}:
+            raise TryLater(f"{attempt.folder}: {error.strerror}; free some and try again") from error
+        raise
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class LocalExecutor:
     """See `jobs.protocols.Executor`. All it knows is in its folder, so any process may ask or take over."""
@@ -69,16 +80,12 @@ class LocalExecutor:
         attempt = self._attempt(job.key)
         if attempt.file("claimed.json").exists():
             return
-        try:
+        with _shortage(attempt):
             attempt.folder.mkdir(parents=True, exist_ok=True)
             write_once(attempt.file("job.json"), self._order(job))
             child = self._launch(attempt)
             self._children.add(child)
             replace_file(attempt.file("launched.json"), identify(child))
-        except OSError as error:
-            if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.ENOMEM}:
-                raise TryLater(f"attempt {job.key} cannot be started in {self.folder}: {error.strerror}") from error
-            raise
 
     def poll(self, key: str) -> JobStatus:
         self._reap()
@@ -167,10 +174,11 @@ class LocalExecutor:
         """Make sure that the attempt has ended: never starts, stops now, or has stopped before."""
         if attempt.status() is not None:
             return
-        if attempt.claim({"nobody": detail}):
-            attempt.finish(outcome, detail, at=datetime.now(UTC))
-            return
-        attempt.file("cancel").touch()
+        with _shortage(attempt):
+            if attempt.claim({"nobody": detail}):
+                attempt.finish(outcome, detail, at=datetime.now(UTC))
+                return
+            attempt.file("cancel").touch()
         owner = read(attempt.file("claimed.json")) or {}
         if "pid" in owner:
             send(owner, signal.SIGTERM)

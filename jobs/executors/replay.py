@@ -193,7 +193,7 @@ class ReplayExecutor:
     def _play(self, attempt: Attempt, ended_at: datetime) -> None:
         """Write what the recording left, then its end."""
         order = read(attempt.file("job.json"))
-        if order is None:
+        if not order:
             attempt.finish(JobOutcome.INFRA_FAILED, f"{attempt.file('job.json')} is damaged", at=ended_at)
             return
         job = job_from_json(order["job"])

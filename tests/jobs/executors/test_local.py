@@ -355,3 +355,24 @@ def test_options_of_a_wrong_type_are_refused(tmp_path: Path) -> None:
     for options in ({"work_limit_bytes": "2 GB"}, {"work_limit_bytes": True}, {"uv": 3}):
         with pytest.raises(UserError, match="executor local"):
             local.create(options, folder=tmp_path, cache=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["claimed.json", "status.json"])
+def test_a_damaged_file_makes_an_attempt_lost_and_it_never_runs(
+    executor: Executor, folder: Path, job: Job, name: str
+) -> None:
+    attempt = folder / "damaged"
+    attempt.mkdir(parents=True)
+    (attempt / name).write_text('{"pid": 1')
+    assert executor.poll("damaged").outcome is JobOutcome.LOST
+    executor.start(job("damaged"))
+    assert executor.poll("damaged").outcome is JobOutcome.LOST
+    assert not (attempt / "result").exists()
+
+
+def test_a_damaged_order_is_the_machines_fault(executor: Executor, folder: Path, job: Job, ended: Ended) -> None:
+    (folder / "order").mkdir(parents=True)
+    (folder / "order" / "job.json").write_text("{")
+    status = _outcome(executor, job("order"), ended)
+    assert status.outcome is JobOutcome.INFRA_FAILED
+    assert status.detail.endswith("job.json is missing or damaged")
