@@ -1,0 +1,35 @@
+"""What the sources of this package share: checking options, and making an answer of builds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from difflib import get_close_matches
+
+from jobs.errors import UserError
+from jobs.protocols import PublishedBuild, SourceAnswer
+
+
+def check_options(source: str, options: Mapping[str, object], known: Mapping[str, bool]) -> dict[str, str]:
+    """Return the options as text; `known` maps each to whether it is required. Raise UserError for anything else."""
+    for key, value in options.items():
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UserError(f"source {source}: unknown option {key!r}, expected {', '.join(known)}{hint}")
+        if not isinstance(value, str) or not value.strip():
+            raise UserError(f"source {source}: option {key!r} must be a text that is not empty, found {value!r}")
+    missing = [key for key, required in known.items() if required and key not in options]
+    if missing:
+        raise UserError(f"source {source}: option {missing[0]!r} is missing; expected {', '.join(known)}")
+    return {key: str(value).strip() for key, value in options.items()}
+
+
+def make_answer(builds: Iterable[PublishedBuild], unreadable: Iterable[tuple[str, str]]) -> SourceAnswer:
+    """Return the answer with a cursor that is a hash of all it holds: it changes exactly when the answer does."""
+    all_builds, all_unreadable = tuple(builds), tuple(sorted(set(unreadable)))
+    text = json.dumps([[asdict(b) for b in all_builds], all_unreadable], sort_keys=True, default=str)
+    cursor = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return SourceAnswer(builds=all_builds, cursor=cursor, unreadable=all_unreadable)
