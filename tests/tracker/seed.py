@@ -79,9 +79,7 @@ class Shape:
     repeats: int = 5
     scenarios: int = 3
     component: str = "onnxruntime"
-    headline: str = (
-        "onnxruntime 1.27.0 is slower on xeon-8488c-2c: 2 of 3 series, worst +15.2 % latency_p50_ms (prefill)"
-    )
+    headline: str = "onnxruntime 1.27.0 is slower on xeon-8488c-2c: 2 of 3 series, worst +15.2 % latency_p50_ms"
 
 
 def public_id(kind: str, number: int) -> str:
@@ -316,7 +314,7 @@ class _Seeder:
         slower = [self._add_change(number, "1.27.0") for number in range(4)]
         faster = [self._add_change(number, "1.30.0") for number in range(4)]
         self._add_alert("1.27.0", "regressed", slower, self.shape.headline, "acknowledged")
-        headline = "onnxruntime 1.30.0 is faster on xeon-8488c-2c: 2 of 3 series, best -13.1 % latency_p50_ms (prefill)"
+        headline = "onnxruntime 1.30.0 is faster on xeon-8488c-2c: 2 of 3 series, best -13.1 % latency_p50_ms"
         self._add_alert("1.30.0", "improved", faster, headline, "new")
         for before, after in zip(("1.26.0", "1.29.0"), ("1.27.0", "1.30.0"), strict=True):
             self._add_summary(after, before)
@@ -422,6 +420,7 @@ class _Seeder:
             SummaryRow(
                 release_id=self.releases[version],
                 against_id=self.releases[before],
+                hardware_class_id=self.hardware,
                 revision=1,
                 content=json.dumps(content),
                 created_at=NOW,

@@ -1,0 +1,132 @@
+"""Series: the list, one series with its chart, its exports, and asking for another measurement."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request, Response
+from fastapi.responses import JSONResponse, RedirectResponse
+
+from tracker.store.views.plain import to_plain
+from tracker.store.views.series import SeriesDetail, list_series, show_series
+from tracker.web.charts import draw_trend
+from tracker.web.service import ChartFormat
+from tracker.web.site import Person, Site, SiteOf, expect, link
+
+router = APIRouter()
+
+_MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
+_COLUMNS = (
+    "component", "series", "metric", "unit", "release", "published_at",
+    "run", "repeat", "value", "samples", "spread", "measured_at", "host",
+)  # fmt: skip
+
+
+@router.get("/series")
+def list_all(
+    request: Request,
+    site: SiteOf,
+    component: str | None = None,
+    suite: str | None = None,
+    metric: str | None = None,
+    gated: str | None = None,
+    q: str | None = None,
+    cursor: str | None = None,
+) -> Response:
+    """The list of series."""
+    with site.service.store.read() as session:
+        page = list_series(
+            session,
+            component=component,
+            suite=suite,
+            metric=metric,
+            gated=True if gated == "1" else None,
+            text=q,
+            cursor=cursor,
+        )
+    return site.render(request, "series_list.html", page=page)
+
+
+@router.get("/series/{fingerprint}")
+def show(request: Request, site: SiteOf, fingerprint: str) -> Response:
+    """One series."""
+    return site.render(request, "series.html", detail=find_series(site, fingerprint))
+
+
+def find_series(site: Site, fingerprint: str) -> SeriesDetail:
+    """Return a series; a 404 where there is none of that name."""
+    with site.service.store.read() as session:
+        found = show_series(session, fingerprint)
+    return expect(found, "series", fingerprint, "/series")
+
+
+@router.get("/series/{fingerprint}/chart.json")
+def show_spec(site: SiteOf, fingerprint: str, dark: bool = False) -> dict[str, Any]:
+    """The chart's Vega-Lite specification."""
+    return draw_trend(find_series(site, fingerprint), dark=dark)
+
+
+@router.get("/series/{fingerprint}/chart.svg")
+def show_svg(site: SiteOf, fingerprint: str, dark: bool = False) -> Response:
+    """The chart as an SVG picture."""
+    return _draw_picture(site, fingerprint, "svg", dark)
+
+
+@router.get("/series/{fingerprint}/chart.png")
+def show_png(site: SiteOf, fingerprint: str, dark: bool = False) -> Response:
+    """The chart as a PNG picture."""
+    return _draw_picture(site, fingerprint, "png", dark)
+
+
+def _draw_picture(site: Site, fingerprint: str, format: ChartFormat, dark: bool) -> Response:
+    picture = site.service.render_chart(draw_trend(find_series(site, fingerprint), dark=dark), format)
+    # A picture may be opened by itself: whatever stands in a name must not run there.
+    headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
+    return Response(picture, media_type=_MEDIA[format], headers=headers)
+
+
+@router.get("/series/{fingerprint}/export.json")
+def export_json(site: SiteOf, fingerprint: str) -> Response:
+    """Everything that is known of a series."""
+    detail = find_series(site, fingerprint)
+    return JSONResponse(to_plain(detail), headers=_attach(detail, "json"))
+
+
+@router.get("/series/{fingerprint}/export.csv")
+def export_csv(site: SiteOf, fingerprint: str) -> Response:
+    """One line for each measurement."""
+    detail = find_series(site, fingerprint)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows([_defuse(cell) for cell in row] for row in _list_rows(detail))
+    return Response(text.getvalue(), media_type="text/csv; charset=utf-8", headers=_attach(detail, "csv"))
+
+
+def _attach(detail: SeriesDetail, ending: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="series-{detail.series.fingerprint}.{ending}"'}
+
+
+def _list_rows(detail: SeriesDetail) -> Iterator[tuple[Any, ...]]:
+    series = detail.series
+    for point in detail.points:
+        for one in point.values:
+            start = (series.component, series.name, series.metric, series.unit, point.release.display)
+            times = (to_plain(point.published_at), to_plain(one.measured_at))
+            yield (*start, times[0], one.run, one.repeat, one.value, one.samples, one.spread, times[1], one.host)
+
+
+def _defuse(cell: Any) -> Any:
+    """Return a text that no spreadsheet takes for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
+@router.post("/series/{fingerprint}/rerun")
+def rerun(site: SiteOf, who: Person, fingerprint: str, release: Annotated[str, Form(max_length=200)]) -> Response:
+    """Queue another measurement of one release of a series."""
+    find_series(site, fingerprint)
+    queued = site.service.rerun_series(fingerprint, release, who)
+    return RedirectResponse(link("runs", queued[0]) if len(queued) == 1 else "/runs?state=queued", status_code=303)
