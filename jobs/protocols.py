@@ -25,7 +25,7 @@ class PublishedBuild:
     tag: str
     """The name it was published under: `1.26.0`, `26.02-py3`, `v0.20.1-cu130`."""
     kind: str
-    """`wheel`, `image` or `folder`."""
+    """`wheel`, `image`, `folder` or `recording`."""
     digest: str
     """`sha256:<hex>` of the artefact: its identity."""
     platform: str

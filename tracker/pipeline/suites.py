@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,7 +33,8 @@ def job_of(claim: Claim) -> JobSpec:
         version=claim.version, kind=claim.build_kind, location=claim.build_location, digest=claim.build_digest
     )
     python = str(claim.labels.get("python", PYTHON_MINOR))
-    return job_spec(suite_of(claim), Config(labels=claim.labels), build, key=claim.attempt_key, python_minor=python)
+    job = job_spec(suite_of(claim), Config(labels=claim.labels), build, key=claim.attempt_key, python_minor=python)
+    return replace(job, environment={**job.environment, "BENCHMARK_REPEAT": str(claim.repeat)})
 
 
 def absent_results(suite: Suite, asked: dict[str, Label], result: ParseResult) -> list[str]:

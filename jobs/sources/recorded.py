@@ -1,0 +1,53 @@
+"""Releases that recordings hold: the versions of one component in a folder of `*.jsonl` (see the replay executor)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from jobs.errors import UserError
+from jobs.protocols import PublishedBuild, ReleaseSource, SourceAnswer
+from jobs.sources._answers import check_options, make_answer
+
+
+def create(options: Mapping[str, object]) -> ReleaseSource:
+    """Return the source for the recordings of `component` in the folder `path`."""
+    given = check_options("recorded", options, {"path": True, "component": True})
+    return RecordedReleases(Path(given["path"]).expanduser(), given["component"])
+
+
+class RecordedReleases:
+    """Each recorded version is a release with one build; its digest names the recording, not what was published."""
+
+    def __init__(self, folder: Path, component: str) -> None:
+        self._folder = folder
+        self._component = component
+
+    def list_builds(self) -> SourceAnswer:
+        """Return a build for every version recorded; raise UserError where there are no recordings."""
+        versions: dict[str, None] = {}
+        unreadable: list[tuple[str, str]] = []
+        files = sorted(self._folder.glob("*.jsonl"))
+        if not files:
+            raise UserError(f"source recorded: expected *.jsonl files with recordings in {self._folder}, found none")
+        for file in files:
+            for row, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+                try:
+                    recording = json.loads(line)
+                    if recording["component"] == self._component:
+                        versions[str(recording["version"])] = None
+                except (ValueError, TypeError, KeyError) as error:
+                    unreadable.append((f"{file.name}:{row}", f"not a recording: {error}"))
+        return make_answer([self._build(version) for version in sorted(versions)], unreadable)
+
+    def _build(self, version: str) -> PublishedBuild:
+        name = f"recorded {self._component} {version}"
+        return PublishedBuild(
+            tag=version,
+            kind="recording",
+            digest=f"sha256:{hashlib.sha256(name.encode()).hexdigest()}",
+            platform="any",
+            location=name,
+        )
