@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import fcntl
 import getpass
 import os
 import socket
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from alerts.plugins import create_sink
 from alerts.protocol import Sink
+from alerts.summary_formats import to_dict
 from jobs import plugins
 from jobs.environment import capture_host, hardware_class, hardware_fingerprint
 from jobs.fingerprint import canonical_labels
+from jobs.measurements import Label
 from jobs.protocols import Executor, ReleaseSource
 from jobs.suite import find_suite
 from tracker.clock import Clock, SystemClock
+from tracker.errors import UserError
+from tracker.pipeline import requests
 from tracker.pipeline.context import Context, Place
+from tracker.pipeline.reports import summaries_of
+from tracker.pipeline.triage import triage
 from tracker.settings import Settings, load_settings
-from tracker.store import hosts
+from tracker.store import hosts, tokens
 from tracker.store.engine import Store, open_store
 
 
@@ -47,10 +54,10 @@ class App:
             owner=f"{socket.gethostname()}:{self.settings.home}",
             place=lambda: self.place,
             find_suite=self.find_suite,
-            open_source=open_source,
+            open_source=self.open_source,
             open_executor=self.open_executor,
             open_sink=self.open_sink,
-            render=render_picture,
+            render=render_chart,
         )
 
     @cached_property
@@ -58,14 +65,16 @@ class App:
         """Return where this process measures, known to the store from now on."""
         host = capture_host()
         slug, labels = hardware_class(host)
+        host_name = socket.gethostname()
+        if self.settings.recordings is not None:
+            slug, labels = recorded_hardware(self.settings.recordings)
+            host_name = "recorded"
         name = hardware_fingerprint(labels)
         with self.store.write() as session:
             hardware_id = hosts.save_hardware_class(
                 session, fingerprint=name, slug=slug, labels=canonical_labels(labels)
             )
-            host_id = hosts.save_host(
-                session, slug=socket.gethostname(), hardware_class_id=hardware_id, now=self.clock.now()
-            )
+            host_id = hosts.save_host(session, slug=host_name, hardware_class_id=hardware_id, now=self.clock.now())
         return Place(
             host_id=host_id,
             hardware_class_id=hardware_id,
@@ -77,6 +86,12 @@ class App:
     def find_suite(self, name: str) -> Path:
         """Return the file of the suite with this name; UserError with the near match."""
         return find_suite(name, self.settings.suite_folders)
+
+    def open_source(self, kind: str, options: Mapping[str, Any]) -> ReleaseSource:
+        """Return the release source of a kind, set up with a suite's options; recordings are where the settings say."""
+        given = {"path": str(self.settings.recordings), **options} if kind == "recorded" else options
+        source: ReleaseSource = plugins.load("source", kind).create(given)
+        return source
 
     def open_executor(self, name: str) -> Executor:
         """Return the executor of this name; all its attempts lie under the home folder."""
@@ -101,23 +116,81 @@ class App:
             secrets = {"token": Secret(slack.token.get_secret_value())}
         return create_sink(name, options, secrets)
 
+    # --- what pages and API ask for (see tracker.web.service.WebService) ---
+
+    def daemon_state(self) -> dict[str, Any]:
+        """Return whether a daemon works on this folder and whether the results are recorded ones."""
+        return {"running": folder_is_taken(self.settings.home), "demo": self.settings.recordings is not None}
+
+    def verify_token(self, token: str) -> str | None:
+        """Return the name of a valid token, None for any other text."""
+        with self.store.write() as session:
+            return tokens.verify_token(session, token, now=self.clock.now())
+
+    def render_chart(self, spec: Mapping[str, Any], format: Literal["png", "svg"]) -> bytes:
+        """Return a chart as a picture, drawn in a process of its own."""
+        return render_chart(spec, format)
+
+    def summarize(self, component: str, release: str, against: str | None) -> list[dict[str, Any]]:
+        """Return the summaries of a release made now, one a hardware class, as data."""
+        found = summaries_of(self.context, release, against, component=component)
+        return [to_dict(summary) for summary in found]
+
+    def trigger(self, suite: str, release: str, who: str, repeats: int | None = None) -> list[str]:
+        """Queue a suite on a release; return the runs' public ids."""
+        return requests.trigger(self.context, suite, release, repeats=repeats, who=who)
+
+    def rerun(self, run_id: str, who: str, repeats: int = 1) -> list[str]:
+        """Queue a run again; return the new runs' public ids."""
+        return requests.rerun(self.context, run_id, who=who, repeats=repeats)
+
+    def rerun_series(self, series: str, release: str, who: str) -> list[str]:
+        """Queue every repeat of a release that a series has once more; return the new runs' public ids."""
+        return requests.rerun_series(self.context, series, release, who=who)
+
+    def cancel(self, run_id: str, who: str) -> None:
+        """Cancel a queued or running run."""
+        requests.cancel(self.context, run_id, who=who)
+
+    def triage(self, alert_id: str, state: str, who: str, note: str = "") -> None:
+        """Keep a decision about an alert."""
+        triage(self.context, alert_id, state=state, who=who, note=note)
+
     def close(self) -> None:
         """Give the store's connections back."""
         if "store" in self.__dict__:
             self.store.close()
 
 
-def open_source(kind: str, options: Mapping[str, Any]) -> ReleaseSource:
-    """Return the release source of a kind, set up with a suite's options."""
-    source: ReleaseSource = plugins.load("source", kind).create(options)
-    return source
+def recorded_hardware(folder: Path) -> tuple[str, dict[str, Label]]:
+    """Return slug and labels of the hardware class that recordings were taken on; UserError when they do not say."""
+    from jobs.executors.replay import load_recordings
+
+    for recording in load_recordings(folder).values():
+        if hardware := recording.get("environment", {}).get("hardware_class"):
+            return hardware["slug"], hardware["labels"]
+    raise UserError(
+        f"recordings in {folder}: none has environment.hardware_class, so nobody knows where they were taken"
+    )
 
 
-def render_picture(spec: Mapping[str, Any]) -> bytes:
-    """Return a chart as PNG, drawn in a process of its own."""
+def render_chart(spec: Mapping[str, Any], format: Literal["png", "svg"] = "png") -> bytes:
+    """Return a chart as a picture, drawn in a process of its own."""
     from alerts.charts import render
 
-    return render(dict(spec), format="png", scale=2)
+    return render(dict(spec), format=format, scale=2)
+
+
+def folder_is_taken(home: Path) -> bool:
+    """Return whether a daemon holds the service folder's lock."""
+    try:
+        with (home / "daemon.lock").open("r", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def open_app(**overrides: Any) -> App:

@@ -78,6 +78,15 @@ def rerun(context: Context, named: str, *, who: str, repeats: int = 1) -> list[s
     return ids
 
 
+def rerun_series(context: Context, fingerprint: str, release: str, *, who: str) -> list[str]:
+    """Queue once more every planned repeat of a release that a series has; return the new runs' public ids."""
+    with context.store.read() as session:
+        named = runs.runs_behind(session, fingerprint, release)
+    if not named:
+        raise UserError(f"series {fingerprint} has no run at {release!r} that could be repeated")
+    return [new for one in named for new in rerun(context, one, who=who)]
+
+
 def cancel(context: Context, named: str, *, who: str) -> str:
     """Cancel a queued or running run; return its public id."""
     now = context.clock.now()

@@ -26,9 +26,11 @@ from tracker.store.tables import (
     ComponentRow,
     ConfigRow,
     HardwareClassRow,
+    MeasurementRow,
     OutputRow,
     ReleaseRow,
     RunRow,
+    SeriesRow,
     SuiteRevisionRow,
 )
 
@@ -303,6 +305,24 @@ def unread_attempts(session: Session) -> list[tuple[RunRow, AttemptRow]]:
         .order_by(col(AttemptRow.id))
     ).all()
     return [(run, attempt) for run, attempt in rows]
+
+
+def runs_behind(session: Session, fingerprint: str, release: str) -> list[str]:
+    """Return the public ids of the planned runs that gave a series its values at a release."""
+    return list(
+        session.execute(
+            select(RunRow.public_id)
+            .join(MeasurementRow, col(MeasurementRow.run_id) == RunRow.id)
+            .join(SeriesRow, col(SeriesRow.id) == MeasurementRow.series_id)
+            .join(ReleaseRow, col(ReleaseRow.id) == MeasurementRow.release_id)
+            .where(
+                SeriesRow.fingerprint == fingerprint,
+                (ReleaseRow.identity == release) | (ReleaseRow.display == release),
+                col(RunRow.requested_by).is_(None),
+            )
+            .order_by(col(RunRow.repeat), col(RunRow.id))
+        ).scalars()
+    )
 
 
 def facts_of(session: Session, run_id: int) -> RunFacts:

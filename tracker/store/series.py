@@ -199,3 +199,9 @@ def set_summarized(session: Session, component_id: int, hardware_class_id: int) 
         .where(col(SeriesRow.component_id) == component_id, col(SeriesRow.hardware_class_id) == hardware_class_id)
         .values(summarized_revision=col(SeriesRow.analyzed_revision))
     )
+
+
+def hardware_of(session: Session, component_id: int) -> list[int]:
+    """Return the hardware classes that a component was measured on, the first one first."""
+    statement = select(SeriesRow.hardware_class_id).where(SeriesRow.component_id == component_id).distinct()
+    return sorted(session.exec(statement).all())
