@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlmodel import Session
-
 from alerts.wording import Direction, judge_change
 from baselines import ChangePoint, SeriesInput, detect_many
 from baselines.reconcile import Decision, FoundChange, StoredChange, reconcile
@@ -19,6 +17,7 @@ from tracker.pipeline.comparisons import compare_releases, default_reference
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, Line, load_family
 from tracker.store import audit, changes, series
+from tracker.store.engine import Session
 from tracker.store.tables import ChangePointRow, SeriesRow
 
 log = EventLog(__name__)

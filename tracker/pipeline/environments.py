@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sqlmodel import Session
-
 from jobs.fingerprint import fingerprint
 from jobs.protocols import JobOutput
 from tracker.store import hosts
+from tracker.store.engine import Session
 
 
 def keep_environment(session: Session, outputs: Sequence[JobOutput]) -> tuple[int | None, str]:

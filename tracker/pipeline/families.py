@@ -6,10 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlmodel import Session
-
 from jobs.fingerprint import canonical_labels
 from tracker.store import catalog, runs, series
+from tracker.store.engine import Session
 from tracker.store.series import Point
 from tracker.store.tables import ReleaseRow, SeriesRow
 from tracker.store.views.names import name_series

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sqlmodel import Session
-
 from jobs import plugins
 from jobs.fingerprint import canonical_labels
 from jobs.labels import series_labels
@@ -18,6 +16,7 @@ from tracker.pipeline.context import Context
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import absent_results, quality_problem, read_suite_text
 from tracker.store import audit, catalog, runs, series
+from tracker.store.engine import Session
 from tracker.store.runs import RunFacts
 from tracker.store.tables import AttemptRow, MeasurementRow, OutputRow, RunRow
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlmodel import Session
-
 from alerts.grouping import AlertGroup, ChangeFact, ComparedSeries, group_changes
 from alerts.message import AlertState
 from alerts.rules import Rule
@@ -23,6 +21,7 @@ from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, Line, load_family
 from tracker.settings import RuleSettings
 from tracker.store import alerts, audit, changes, names
+from tracker.store.engine import Session
 from tracker.store.tables import AlertRow, ChangePointRow, ReleaseRow
 
 log = EventLog(__name__)

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlmodel import Session
-
 from jobs.fingerprint import fingerprint
 from jobs.releases import match_versions, newest_of
 from jobs.suite import Config, Suite, expand, load_suite, suite_revision
@@ -19,6 +17,7 @@ from tracker.logs import EventLog
 from tracker.pipeline.context import Context, Place
 from tracker.pipeline.suites import PYTHON_MINOR
 from tracker.store import audit, catalog, runs
+from tracker.store.engine import Session
 from tracker.store.runs import PlannedRun
 from tracker.store.tables import BuildRow, ReleaseRow
 

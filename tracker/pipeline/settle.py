@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sqlmodel import Session
-
 from tracker.store import runs, series
+from tracker.store.engine import Session
 
 
 def settle(session: Session, run_id: int) -> bool:

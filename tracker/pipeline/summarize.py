@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlmodel import Session
-
 from tracker.logs import EventLog
 from tracker.pipeline.comparisons import default_reference, summarize_release
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, load_family
 from tracker.pipeline.summary_content import to_content
 from tracker.store import alerts, names, series
+from tracker.store.engine import Session
 from tracker.store.tables import ReleaseRow, SummaryRow
 
 log = EventLog(__name__)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sqlmodel import Session
-
 from alerts.trend import MissingRelease, Trend, TrendChange, TrendPoint
 from alerts.wording import Change, Direction
+from tracker.store.engine import Session
 from tracker.store.views.series import Point, SeriesDetail, show_series
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta
 
-from sqlmodel import Session
-
 from jobs.errors import JobsError
 from jobs.protocols import PublishedBuild, SourceAnswer
 from jobs.releases import read_tag
@@ -14,6 +12,7 @@ from jobs.suite import Suite, load_suite
 from tracker.logs import EventLog
 from tracker.pipeline.context import Context
 from tracker.store import audit, catalog
+from tracker.store.engine import Session
 
 log = EventLog(__name__)
 
