@@ -95,8 +95,12 @@ def save_revision(session: Session, suite: Suite, *, now: datetime) -> int:
 
 
 def choose_releases(suite: Suite, builds: Sequence[tuple[ReleaseRow, BuildRow]], *, backfill: bool) -> list[Wanted]:
-    """Return the releases to measure: the suite's first ones, new ones, then older ones in batches, newest first."""
-    usable = [(r, b) for r, b in builds if why_not(r, b) is None and r.track in suite.releases.tracks]
+    """Return the releases to measure: the suite's first ones, new ones, then older ones in batches, newest first.
+
+    A release may have builds for several platforms, as this host was upgraded; the one seen last fits it now.
+    """
+    newest = {(r.id, b.variant, b.kind): (r, b) for r, b in builds}.values()
+    usable = [(r, b) for r, b in newest if why_not(r, b) is None and r.track in suite.releases.tracks]
     early = set(suite.releases.tracks) != {"stable"}
     fitting = match_versions(suite.releases.versions, [r.identity for r, _ in usable], prereleases=early)
     usable = [(r, b) for r, b in usable if r.identity in set(fitting)]

@@ -50,7 +50,7 @@ def save_release(
 def save_build(
     session: Session, release: ReleaseRow, build: PublishedBuild, variant: str, *, now: datetime
 ) -> tuple[BuildRow, bool]:
-    """Return the build's row and whether it is new; a newer build of a platform and variant supersedes the older."""
+    """Return the build's row and whether it is new; a newer one of its platform and variant supersedes it."""
     found = session.exec(
         select(BuildRow).where(
             BuildRow.release_id == release.id, BuildRow.digest == build.digest, BuildRow.platform == build.platform
@@ -65,6 +65,8 @@ def save_build(
         .where(
             col(BuildRow.release_id) == release.id,
             col(BuildRow.variant) == variant,
+            col(BuildRow.kind) == build.kind,
+            col(BuildRow.platform) == build.platform,
             col(BuildRow.superseded_at).is_(None),
         )
         .values(superseded_at=now)
