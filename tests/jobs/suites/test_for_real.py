@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.executors.local import find_uv
 from jobs.measurements import ParseOutcome
 from jobs.parsers.generic import create
 from jobs.suite import BuildUnderTest, expand, find_suite, job_spec, load_suite, missing_results
@@ -24,7 +24,7 @@ def run(*words: str | Path, folder: Path) -> None:
 
 def make_environment(folder: Path, requirements: Sequence[str]) -> Path:
     """Return the interpreter of a fresh environment that holds the requirements."""
-    uv, python = shutil.which("uv"), folder / "bin" / "python"
+    uv, python = find_uv(), folder / "bin" / "python"
     if uv:
         run(uv, "venv", "--quiet", "--python", sys.executable, folder, folder=folder.parent)
         run(uv, "pip", "install", "--quiet", "--python", python, *requirements, folder=folder)
@@ -35,6 +35,7 @@ def make_environment(folder: Path, requirements: Sequence[str]) -> Path:
 
 
 @pytest.mark.real("package index")
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(("name", "version"), [("onnxruntime", "1.28.0"), ("llamacpp", "2026.4.8929")])
 def test_a_release_is_measured_and_reports_all_that_is_expected(tmp_path: Path, name: str, version: str) -> None:
     suite = load_suite(find_suite(name))
