@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import importlib.metadata
 import json
 import os
 import platform
@@ -149,8 +148,11 @@ def _steps(folder: Path, requirements: Sequence[str], uv: str | None) -> Iterato
 
 
 def _installed(folder: Path) -> list[str]:
+    """Return what is in an environment; the import is slow, and most attempts find their environment made."""
+    from importlib.metadata import distributions
+
     sites = [str(path) for path in folder.glob("lib/python*/site-packages")]
-    return sorted({f"{d.metadata['Name']}=={d.version}" for d in importlib.metadata.distributions(path=sites)})
+    return sorted({f"{d.metadata['Name']}=={d.version}" for d in distributions(path=sites)})
 
 
 def explain(log: Path) -> Ended:

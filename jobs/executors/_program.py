@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from jobs.executors._preparation import Prepared
 from jobs.protocols import JobOutcome, JobSpec
 
 _LOOK_AT_FOLDER_EVERY_S = 1.0
+_FULL_BELOW_BYTES = 64 * 1024
 
 
 def run_program(
@@ -101,17 +103,25 @@ def _keep_result(attempt: Attempt, job: JobSpec) -> str:
 
 def _judge(attempt: Attempt, job: JobSpec, code: int, missing: str) -> Ended:
     """Return the outcome of a program that ended by itself."""
-    if code == 0:
-        outcome = JobOutcome.TOOL_FAILED if missing else JobOutcome.OK
-        return Ended(outcome, missing, exit_code=0)
+    if code == 0 and not missing:
+        return Ended(JobOutcome.OK, "", exit_code=0)
     log = attempt.file("run.log")
-    if any(DISK_FULL in line for line in printed_lines(log)):
-        return Ended(JobOutcome.INFRA_FAILED, f"the disk is full: {last_line(log)}", exit_code=code)
+    if _disk_is_full(attempt):
+        said = last_line(log) or f"less than {size_text(_FULL_BELOW_BYTES)} left in {attempt.folder}"
+        return Ended(JobOutcome.INFRA_FAILED, f"the disk is full: {said}", exit_code=code)
+    if code == 0:
+        return Ended(JobOutcome.TOOL_FAILED, missing, exit_code=0)
     how = f"exit code {code}" if code > 0 else f"ended by {_signal_name(-code)}"
     if code == -signal.SIGKILL:
         how += " (most often the machine ran out of memory)"
     said = last_line(log)
     return Ended(JobOutcome.TOOL_FAILED, f"{how}: {said}" if said else how, exit_code=code)
+
+
+def _disk_is_full(attempt: Attempt) -> bool:
+    """Return whether the program ran out of disk, also where its own words about that found no room."""
+    said = any(DISK_FULL in line for line in printed_lines(attempt.file("run.log")))
+    return said or shutil.disk_usage(attempt.folder).free < _FULL_BELOW_BYTES
 
 
 def _signal_name(number: int) -> str:

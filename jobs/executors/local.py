@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -197,6 +197,8 @@ class LocalExecutor:
         if not end_marked(attempt.folder, session):
             raise TryLater(f"processes of attempt {attempt.key} do not end; look for them with `ps` and try again")
         shutil.rmtree(attempt.work, ignore_errors=True)
-        with suppress(OSError):
+        try:
             attempt.finish(outcome, detail, at=datetime.now(UTC))
+        except OSError as error:
+            detail = f"{detail}; its end could not be written: {error.strerror}"
         return attempt.status() or JobStatus(state=JobState.ENDED, outcome=outcome, detail=detail)
