@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from jobs.errors import UserError
 from jobs.labels import label_problem
 from jobs.measurements import Label
 from jobs.metrics import find_metric
-from jobs.plugins import FAMILIES, known_plugins
+from jobs.plugins import FAMILIES, known_plugins, load
 from jobs.suite.document import Document
 from jobs.suite.programs import find_script, is_script
 
@@ -43,6 +43,15 @@ def plugin_problems(document: Document) -> Iterator[Problem]:
         near = get_close_matches(name, known(family), n=1, cutoff=0.7)
         if near and name not in known(family):
             yield key, f"no {family} named {name!r}; did you mean {near[0]!r}? known: {', '.join(known(family))}"
+
+
+def source_problems(document: Document) -> Iterator[Problem]:
+    """Yield what the release source, where it is installed, says about its options."""
+    if document.source.kind in known("source"):
+        try:
+            load("source", document.source.kind).create(document.source.options)
+        except UserError as error:
+            yield "source", str(error)
 
 
 def limits_of(document: Document) -> tuple[str, ...]:
@@ -232,15 +241,20 @@ def judgement_problems(document: Document) -> Iterator[Problem]:
         yield "quality.metric", f"no expected result has {metric!r}; add it to an [[expect]] or check another"
 
 
-def problems_of(document: Document, path: Path) -> list[Problem]:
-    """Return everything that is wrong with a document of the right shape."""
-    return [
-        *plugin_problems(document),
-        *release_problems(document),
-        *matrix_problems(document),
-        *argument_problems(document),
-        *requirement_problems(document),
-        *script_problems(document, path),
-        *expectation_problems(document),
-        *judgement_problems(document),
-    ]
+_CHECKS: tuple[tuple[Callable[[Document, Path], Iterable[Problem]], frozenset[str]], ...] = (
+    (lambda document, _: plugin_problems(document), frozenset({"source", "run", "output"})),
+    (lambda document, _: source_problems(document), frozenset({"source"})),
+    (lambda document, _: release_problems(document), frozenset({"releases"})),
+    (lambda document, _: matrix_problems(document), frozenset({"matrix"})),
+    (lambda document, _: argument_problems(document), frozenset({"matrix", "run"})),
+    (lambda document, _: requirement_problems(document), frozenset({"run"})),
+    (script_problems, frozenset({"run"})),
+    (lambda document, _: expectation_problems(document), frozenset({"expect"})),
+    (lambda document, _: judgement_problems(document), frozenset({"expect", "gate", "quality"})),
+)
+"""Every check with the tables it reads."""
+
+
+def problems_of(document: Document, path: Path, broken: frozenset[str] = frozenset()) -> list[Problem]:
+    """Return everything that is wrong with a document; checks that read a `broken` table are left out."""
+    return [problem for check, reads in _CHECKS if not reads & broken for problem in check(document, path)]

@@ -167,6 +167,7 @@ def test_the_shipped_suites_are_these() -> None:
         ("min_effect_ratio = 0.05", "min_effect_ratio = 5", "gate[1].min_effect_ratio: input should be less than 1"),
         ('metric = "accuracy"', 'metric = "req_s"', "quality.metric: no expected result has 'req_s'"),
         ('kind = "folder"', "", "source.kind: this key is missing"),
+        ('path = "/builds"', 'pth = "/builds"', "source: source folder: "),
         ("[matrix]", "[releases]\nversions = \"newer\"\n[matrix]", "releases.versions: 'newer' is not"),
         ("[matrix]", '[releases]\nfirst = ["best"]\n[matrix]', "releases.first: expected a version such as"),
         ("[matrix]", '[releases]\ntracks = ["stabel"]\n[matrix]', "releases.tracks[1]: input should be 'stable', 'rc'"),
@@ -196,6 +197,17 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     keys = {"run.arguments", "run.pins.3.11", "run.asset.model.bin.requirements", "matrix.isl"}
     assert re.search(r"4 problems$", lines[0])
     assert {line.split(": ")[1] for line in lines[1:]} == keys
+
+
+def test_a_table_of_wrong_shape_does_not_hide_mistakes_in_the_others(tmp_path: Path) -> None:
+    text = (
+        WHOLE.replace('title = "A suite"', "").replace("repeats = 5", "repaets = 5").replace("isl = [128", "isl = [0")
+    )
+    text = text.replace('metric = "accuracy"', 'metric = "req_s"')
+    with pytest.raises(UserError) as caught:
+        load_suite(write(tmp_path, text))
+    keys = [line.split(": ")[1] for line in str(caught.value).splitlines()[1:]]
+    assert sorted(keys) == ["matrix.isl", "quality.metric", "run.repaets", "title"]
 
 
 def test_an_endless_matrix_is_refused_without_making_it(tmp_path: Path) -> None:
