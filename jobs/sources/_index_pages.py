@@ -81,8 +81,11 @@ def _read_entry(name: str, entry: dict[str, object]) -> IndexFile:
 def _read_html(body: bytes) -> list[IndexFile]:
     """Return the files of an HTML page; a page without any is taken for a login or error page."""
     parser = _Links()
-    parser.feed(body.decode("utf-8", errors="replace"))
-    parser.close()
+    try:
+        parser.feed(body.decode("utf-8", errors="replace"))
+        parser.close()
+    except AssertionError as error:  # the library's own answer to a declaration it does not know
+        raise NotAPage(f"its answer is no web page that can be read: {error}") from error
     if not parser.files:
         raise NotAPage("its answer is a web page that lists no files (a login or error page?)")
     return parser.files
