@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -26,9 +27,11 @@ LARGEST_MATRIX = 10_000
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
-def known(family: str) -> list[str]:
-    """Return the names of the plugins of a family of this package."""
-    return sorted(known_plugins(FAMILIES[family], f"tracker.{family}"))
+@cache
+def known(family: str) -> tuple[str, ...]:
+    """Return the names of the plugins of a family of this package; asked once: it reads every installed package."""
+    names = sorted(known_plugins(FAMILIES[family], f"tracker.{family}"))
+    return tuple(names)
 
 
 def _named_plugins(document: Document) -> Iterator[tuple[str, str, str]]:
