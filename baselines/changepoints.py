@@ -39,7 +39,7 @@ class SeriesInput:
 
     values: Values
     group: str | None = None
-    """Series of one group (same suite and machine) share what is known of their noise."""
+    """Series of one suite and machine; not used yet, meant for sharing what is known of their noise."""
     labels: Sequence[str] | None = None
     """One name per release, used in reasons; all different."""
     hosts: Sequence[str] | None = None

@@ -98,7 +98,7 @@ def cut_series(prepared: Prepared, options: DetectOptions) -> Cutting:
     while True:
         releases = [prepared.releases[position] for position in kept]
         row, cuts = settle(releases, prepared.centres[kept], options.false_alarm_ratio, min_step)
-        odd = find_odd_run(row, cuts, releases)
+        odd = find_odd_releases(row, cuts, releases)
         if not odd or len(kept) - len(odd) < MIN_RELEASES:
             return Cutting(row=row, cuts=drop_doubtful_newest(prepared, row, cuts, kept), kept=kept)
         kept = [position for place, position in enumerate(kept) if place not in odd]
@@ -147,23 +147,22 @@ def share_factor(residuals: Floats, bounds: list[int]) -> float:
     return (1 + correlation) / (1 - correlation) if correlation > 1.5 / np.sqrt(len(residuals)) else 1.0
 
 
-def find_odd_run(row: Row, cuts: list[int], releases: list[Floats]) -> range:
-    """Return the positions of the first run between two cuts that is too short to be a level; empty without one.
+def find_odd_releases(row: Row, cuts: list[int], releases: list[Floats]) -> set[int]:
+    """Return the positions of runs between two cuts that are too short to be a level.
 
-    One release, or two measured once or twice each that stand out from both sides, may be bad days.
+    One release, or two measured once or twice each that stand out from both sides, may be bad days. Of runs
+    next to one another only the first is returned: without it the other may be part of a level.
     """
     bounds = [0, *cuts, len(releases)]
-    for number in range(1, len(cuts)):
-        before, start, end, after = bounds[number - 1 : number + 3]
+    odd: set[int] = set()
+    for before, start, end, after in zip(bounds, bounds[1:], bounds[2:], bounds[3:], strict=False):
         repeats = min(len(releases[position]) for position in range(start, end))
-        returns = (row.average(start, end) - row.average(before, start)) * (
-            row.average(end, after) - row.average(start, end)
-        ) < 0
-        if end - start == 1 and not (len(releases) <= SHORT_HISTORY and repeats >= 3):
-            return range(start, end)
-        if end - start == 2 and repeats <= 2 and returns:
-            return range(start, end)
-    return range(0)
+        middle = row.average(start, end)
+        returns = (middle - row.average(before, start)) * (row.average(end, after) - middle) < 0
+        alone = end - start == 1 and not (len(releases) <= SHORT_HISTORY and repeats >= 3)
+        if start - 1 not in odd and (alone or (end - start == 2 and repeats <= 2 and returns)):
+            odd.update(range(start, end))
+    return odd
 
 
 def drop_doubtful_newest(prepared: Prepared, row: Row, cuts: list[int], kept: list[int]) -> list[int]:

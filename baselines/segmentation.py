@@ -13,7 +13,7 @@ from baselines.noise import Noise
 
 Floats = NDArray[np.float64]
 
-BLOCK = 4000
+BLOCK = 1000
 """Longest row handed to ruptures at once: its time grows with the square where nothing changes."""
 EDGE_SHARE = 4
 """Of the false alarm budget, one part in so many is spent at each of the newest two releases."""
@@ -102,20 +102,20 @@ def measure_gains(row: Row, start: int, end: int) -> Floats:
 def drop_weak_cuts(row: Row, cuts: list[int], false_alarm_ratio: float, min_step: float) -> list[int]:
     """Return the cuts that pass their test next to the others that do: the weakest goes first."""
     count = len(row.centres)
-    thresholds: dict[int, float] = {}
+    thresholds = {cut: find_threshold(cut, count, row.noise.df, false_alarm_ratio) for cut in cuts}
     bounds = [0, *cuts, count]
-    while len(bounds) > 2:
-        strengths = []
-        for start, cut, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
-            if cut not in thresholds:
-                thresholds[cut] = find_threshold(cut, count, row.noise.df, false_alarm_ratio)
-            step, error = measure_step(row, start, cut, end)
-            strength = min(abs(step) / error / thresholds[cut], abs(step) / min_step if min_step else np.inf)
-            strengths.append(round(strength, 7))
-        weakest = min(strengths)
-        if weakest >= 1:
-            break
-        del bounds[1 + strengths.index(weakest)]
+
+    def rate(place: int) -> float:
+        step, error = measure_step(row, *bounds[place - 1 : place + 2])
+        strength = abs(step) / error / thresholds[bounds[place]]
+        return round(min(strength, abs(step) / min_step) if min_step else strength, 7)
+
+    strengths = [rate(place) for place in range(1, len(bounds) - 1)]
+    while strengths and (weakest := min(strengths)) < 1:
+        place = strengths.index(weakest)
+        del bounds[place + 1], strengths[place]
+        for neighbour in range(max(place - 1, 0), min(place + 1, len(strengths))):
+            strengths[neighbour] = rate(neighbour + 1)
     return bounds[1:-1]
 
 

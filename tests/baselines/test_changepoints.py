@@ -246,14 +246,14 @@ def test_any_finite_values_give_an_answer_in_finite_numbers(values: list[list[fl
 @pytest.mark.parametrize("repeats", [1, 3, 5])
 def test_quiet_families_stay_quiet(repeats: int) -> None:
     source = random.Random(repeats)
-    lengths = [source.randint(5, 40) for _ in range(300)]
+    lengths = [source.randint(5, 40) for _ in range(200)]
     noises = [math.exp(source.uniform(math.log(0.003), math.log(0.08))) for _ in lengths]
     families = [
         simulate(1000 * repeats + number, [100.0] * length, noise=noise, repeats=repeats)
         for number, (length, noise) in enumerate(zip(lengths, noises, strict=True))
     ]
     alarms = sum(bool(detect(values)) for values in families)
-    assert alarms <= 9, "more than 30 in 1000 quiet series alarm"
+    assert alarms <= 6, "more than 30 in 1000 quiet series alarm"
 
 
 def test_the_package_is_light_to_import() -> None:
