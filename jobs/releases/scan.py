@@ -51,8 +51,8 @@ class Parts:
 
     @property
     def has_named_words(self) -> bool:
-        """Whether an unknown word has a number of its own, as models and branches do (`glm5`, `deepseek-v4`)."""
-        return any(re.search("[0-9]", w) for w in self.unknown)
+        """Whether an unknown word names a model or a branch: most have a number of their own (`glm5`, `fix-v4`)."""
+        return any(re.search("[0-9]", word) or words.MODEL.match(word) for word in self.unknown)
 
     @property
     def is_branch(self) -> bool:
@@ -168,7 +168,7 @@ def _take_word(name: str, position: int, parts: Parts) -> int:
     match = words.WHOLE.match(name, position) or words.WORD.match(name, position)
     assert match is not None, f"no word at {position} of {name!r}"
     word, end = match[0], match.end()
-    if words.TOOL.fullmatch(word):
+    if words.TOOL.fullmatch(word) or (parts.version is not None and word in words.PRODUCTS):
         number = words.TOOL_NUMBER.match(name, end)
         if number:
             parts.add_variant(name[position : number.end()])
@@ -194,7 +194,7 @@ def _sort_word(word: str, parts: Parts) -> None:
         pass
     elif (behind_version or parts.is_nightly) and words.MONTH_AND_DAY.fullmatch(word) and not parts.ends_unknown:
         parts.has_month_and_day = True
-    elif words.PLAIN_NUMBER.fullmatch(word) and not parts.ends_unknown and not word.startswith("0"):
+    elif words.PLAIN_NUMBER.fullmatch(word) and not parts.ends_unknown:
         parts.add_variant(word)
     else:
         parts.add_unknown(word)

@@ -61,6 +61,9 @@ PRODUCTS = frozenset(
 )  # fmt: skip
 PRODUCT = re.compile(rf"(?:{'|'.join(sorted(PRODUCTS))})(?=v?[0-9])")
 
+# Families of models: a build named after one is a branch for it, with or without a number in the name.
+MODEL = re.compile("deepseek|gpt-?oss|qwen|llama|kimi|glm|minimax|gemma|mi[sx]tral|nemotron|grok")
+
 # What a build is made for or with; these carry versions of their own, glued (`cu13.0.1`) or apart (`cuda-12`).
 _TOOLS = (
     "cuda|cu|cudnn|cublas|nccl|rocm|hip|cann|musa|maca|dtk|oneapi|dpcpp|openvino|neuron|synapse|gaudi|habana|vulkan|"
@@ -89,7 +92,7 @@ VARIANT = re.compile(
 WHOLE = re.compile(r"(?:x86[-_]64|cann[0-9.]+(?:rc|alpha|beta)[0-9]+|sm_[0-9]{2,3}[a-z]?)(?![a-z0-9])")
 # A word ends at a separator; a dot between two digits is part of it.
 WORD = re.compile(r"(?:[a-z0-9!+~]|(?<=[0-9])\.(?=[0-9]))+")
-PLAIN_NUMBER = re.compile(r"[0-9][0-9.]*")
+PLAIN_NUMBER = re.compile(r"[1-9][0-9]*|[0-9]+\.[0-9.]+")
 
 LOCAL_SPLIT = re.compile(r"[-_]|\.(?=[a-z])")
 LOCAL_NOISE = re.compile(rf"{COMMIT.pattern}|d?{_YEAR}{_MONTH}{_DAY}")

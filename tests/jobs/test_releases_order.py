@@ -6,7 +6,7 @@ import json
 import random
 import time
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
@@ -113,6 +113,7 @@ def test_every_pep_440_version_is_read_as_itself(text: str) -> None:
     assert Version(tag.version or "") == Version(tag.identity) == Version(text)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(names, max_size=12), st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_order_of_the_input(tags: list[str], chance: random.Random) -> None:
     shuffled = tags * 2
@@ -120,6 +121,7 @@ def test_the_order_does_not_depend_on_the_order_of_the_input(tags: list[str], ch
     assert order_tags(shuffled).to_json() == order_tags(tags).to_json()
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(names, max_size=12))
 def test_every_tag_stands_in_exactly_one_list_and_ties_share_their_identity(tags: list[str]) -> None:
     answer = order_tags(tags)
