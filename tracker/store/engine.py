@@ -17,6 +17,8 @@ from tracker.errors import TryLater, UserError
 from tracker.store.migrations import SCHEMA_REVISION, migrate
 
 BUSY_TIMEOUT_MS = 15_000
+MIGRATION_LOCK = 7_237_114
+"""Number of the advisory lock on PostgreSQL that one migrating process holds at a time."""
 
 
 class Store:
@@ -53,8 +55,12 @@ def open_store(url: str) -> Store:
     if parsed.get_backend_name() == "sqlite":
         _prepare_folder(parsed.database)
         _set_up_sqlite(engine)
-    with _plain_errors(engine):
-        _bring_up_to_date(engine)
+    try:
+        with _plain_errors(engine):
+            _bring_up_to_date(engine)
+    except BaseException:
+        engine.dispose()
+        raise
     return Store(engine)
 
 
@@ -73,7 +79,7 @@ def _set_up_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         connection.isolation_level = None
-        for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=NORMAL", f"busy_timeout={BUSY_TIMEOUT_MS}"):
+        for pragma in (f"busy_timeout={BUSY_TIMEOUT_MS}", "journal_mode=WAL", "foreign_keys=ON", "synchronous=NORMAL"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -83,25 +89,33 @@ def _set_up_sqlite(engine: Engine) -> None:
 
 
 def _bring_up_to_date(engine: Engine) -> None:
-    """Migrate when the schema is older; refuse when it is newer or not ours."""
-    found = _schema_revision(engine)
-    if found == SCHEMA_REVISION:
-        return
-    if found is not None and found > SCHEMA_REVISION:
-        raise UserError(
-            f"the database {engine.url.render_as_string()} has schema {found}, newer than this version's"
-            f" {SCHEMA_REVISION}; use the newer tracker, or another TRACKER_HOME"
-        )
-    if found is None and inspect(engine).get_table_names():
-        raise UserError(f"the database {engine.url.render_as_string()} holds other tables; name an empty one")
-    migrate(engine)
+    """Migrate when the schema is older; refuse when it is newer or not ours.
 
-
-def _schema_revision(engine: Engine) -> str | None:
+    What decides is looked at under the lock of the migration itself, since another process may be at it.
+    """
     with engine.connect() as connection:
-        if not inspect(connection).has_table("alembic_version"):
-            return None
-        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        if _schema_revision(connection) == SCHEMA_REVISION:
+            return
+    with engine.execution_options(tracker_write=True).begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+        found = _schema_revision(connection)
+        where = engine.url.render_as_string()
+        if found is not None and found > SCHEMA_REVISION:
+            raise UserError(
+                f"the database {where} has schema {found}, newer than this version's {SCHEMA_REVISION};"
+                " use the newer tracker, or another TRACKER_HOME"
+            )
+        if found is None and set(inspect(connection).get_table_names()) - {"alembic_version"}:
+            raise UserError(f"the database {where} holds other tables; name an empty one")
+        if found != SCHEMA_REVISION:
+            migrate(connection)
+
+
+def _schema_revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 @contextmanager

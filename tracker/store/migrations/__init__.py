@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection
 
 SCHEMA_REVISION = "0001"
 
 
-def migrate(engine: Engine) -> None:
-    """Bring the database to the present schema, in one transaction; two processes may call it at once."""
+def migrate(connection: Connection) -> None:
+    """Bring the database to the present schema, in the caller's transaction."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
-    with engine.execution_options(tracker_write=True).begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
