@@ -97,10 +97,19 @@ class App:
         """Return the executor of this name; all its attempts lie under the home folder."""
         if name not in self._executors:
             home = self.settings.home
-            options = {"recordings": str(self.settings.recordings)} if name == "replay" else {}
+            options = self._executor_options(name)
             module = plugins.load("executor", name)
             self._executors[name] = module.create(options, folder=home / "attempts", cache=home / "cache")
         return self._executors[name]
+
+    def _executor_options(self, name: str) -> dict[str, object]:
+        if name == "replay":
+            return {"recordings": str(self.settings.recordings)}
+        if name == "local":
+            from jobs.sources.package_index import configured_index
+
+            return {"index_url": configured_index() or ""}
+        return {}
 
     def open_sink(self, name: str) -> Sink | None:
         """Return the sink of this name; None when its settings are not filled in."""

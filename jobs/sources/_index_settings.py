@@ -51,6 +51,11 @@ def find_settings(
     )
 
 
+def configured_index() -> str | None:
+    """Return the index that pip's settings name, for installers that do not read them; None where they name none."""
+    return _pip_settings(_own_pythons(), os.environ.get("PIP_CONFIG_FILE")).get("index-url")
+
+
 def split_credentials(url: str) -> tuple[str, str]:
     """Return the URL without credentials and query, and the credentials as written (empty if none)."""
     try:

@@ -23,6 +23,11 @@ from tracker.store.tables import AttemptRow, MeasurementRow, OutputRow, RunRow
 log = EventLog(__name__)
 
 READ_LIMIT_BYTES = 64 * 1024 * 1024
+CONTENDED = "contended"
+"""The flag of a result that other work on the host held up."""
+CONTENDED_ATTEMPTS = 2
+"""A contended attempt is made again this often in all; then its values are kept, with the flag."""
+AGAIN = "measured again: other work held the benchmark up"
 TAKEN = frozenset({ParseOutcome.OK, ParseOutcome.PARTIAL})
 
 
@@ -32,6 +37,7 @@ class Reading:
 
     state: str
     reason: str
+    flags: frozenset[str] = frozenset()
     values: list[tuple[dict[str, Label], str, ParsedRun]] = field(default_factory=list)
     rejected: list[tuple[str, str, str]] = field(default_factory=list)
 
@@ -52,6 +58,8 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
         outputs = runs.outputs_of(session, attempt_id)
     suite = read_suite_text(facts.suite_text, facts.suite_file)
     reading = judge_result(suite, facts.labels, parse_output(context, suite, facts.labels, outputs))
+    if CONTENDED in reading.flags and attempt.number < CONTENDED_ATTEMPTS:
+        reading = Reading(state="queued", reason=AGAIN, flags=reading.flags)
     now = context.clock.now()
     with context.store.write() as session:
         kept = runs.finish_reading(
@@ -60,7 +68,8 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
             attempt_id,
             state=reading.state,
             reason=reading.reason,
-            parse_failed=reading.state == "failed",
+            flags=",".join(sorted(reading.flags | set(filter(None, attempt.flags.split(","))))),
+            outcome={"failed": "parse_failed", "queued": "infra_failed"}.get(reading.state, "ok"),
             now=now,
         )
         if not kept:
@@ -77,7 +86,8 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
             values=len(reading.values),
             why=reading.reason,
         )
-        settle(session, run_id)
+        if reading.state in runs.FINAL_STATES:
+            settle(session, run_id)
     log.info("run.read", run=run.public_id, state=reading.state, values=len(reading.values), why=reading.reason or None)
 
 
@@ -109,7 +119,8 @@ def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) 
     if problem := quality_problem(suite, result):
         rejected += [(name, r.raw, problem) for run in result.runs for name, r in run.metrics.items()]
         return Reading(state="failed", reason=f"invalid: {problem}", rejected=_apart(rejected))
-    reading = Reading(state="done", reason="", rejected=rejected)
+    flags = frozenset(flag for run in result.runs for flag in run.flags)
+    reading = Reading(state="done", reason="", rejected=rejected, flags=flags)
     seen: set[tuple[str, str]] = set()
     for run in result.runs:
         labels = series_labels(asked, run.labels)

@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 from jobs.fingerprint import canonical_labels, config_fingerprint
 from jobs.measurements import Label
 from jobs.protocols import PublishedBuild
-from jobs.releases import ORDER_RULE_REVISION, Tag
+from jobs.releases import ORDER_RULE_REVISION, Tag, read_tag
 from tracker.errors import UserError
 from tracker.store.engine import insert_new
 from tracker.store.tables import BuildRow, ComponentRow, ConfigRow, CursorRow, ReleaseRow, SuiteRevisionRow
@@ -113,7 +113,7 @@ def find_release(session: Session, named: str, component: str | None = None) -> 
     statement = (
         select(ComponentRow, ReleaseRow)
         .join(ReleaseRow, col(ReleaseRow.component_id) == ComponentRow.id)
-        .where((ReleaseRow.identity == identity) | (ReleaseRow.display == identity))
+        .where(col(ReleaseRow.identity).in_({identity, read_tag(identity, slug or None).identity}))
     )
     if slug:
         find_component(session, slug)

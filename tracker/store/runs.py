@@ -358,16 +358,17 @@ def outputs_of(session: Session, attempt_id: int) -> list[OutputRow]:
 
 
 def finish_reading(
-    session: Session, run_id: int, attempt_id: int, *, state: str, reason: str, parse_failed: bool, now: datetime
+    session: Session, run_id: int, attempt_id: int, *, state: str, reason: str, flags: str, outcome: str, now: datetime
 ) -> bool:
-    """Send a measured run to its final state; False when another process has done so."""
+    """Send a measured run on its way (final, or queued again); False when another process has done so."""
+    finished_at = now if state in FINAL_STATES else None
     changed = session.execute(
         update(RunRow)
         .where(col(RunRow.id) == run_id, col(RunRow.state) == "measured")
-        .values(state=state, reason=reason, finished_at=now)
+        .values(state=state, reason=reason, finished_at=finished_at)
     ).rowcount
     if changed:
-        values: dict[str, Any] = {"parsed_at": now} | ({"outcome": "parse_failed"} if parse_failed else {})
+        values: dict[str, Any] = {"parsed_at": now, "flags": flags, "outcome": outcome}
         session.execute(update(AttemptRow).where(col(AttemptRow.id) == attempt_id).values(**values))
     return bool(changed)
 
