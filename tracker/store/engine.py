@@ -16,6 +16,8 @@ from sqlmodel import Session, SQLModel
 from tracker.errors import TryLater, UserError
 from tracker.store.migrations import SCHEMA_REVISION, migrate
 
+__all__ = ["Session", "Store", "insert_new", "open_store"]
+
 BUSY_TIMEOUT_MS = 15_000
 MIGRATION_LOCK = 7_237_114
 """Number of the advisory lock on PostgreSQL that one migrating process holds at a time."""
