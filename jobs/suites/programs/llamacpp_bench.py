@@ -82,7 +82,9 @@ def time_request(server: Any, request: dict[str, Any]) -> dict[str, float]:
     if failed:
         sys.exit(f"llama.cpp answered with an error: {failed[0]}")
     token_times = [at for at, answer in answers if text_of(answer)]
-    timings = next((answer["timings"] for _, answer in reversed(answers) if answer.get("timings")), {})
+    timings: dict[str, float] = next(
+        (answer["timings"] for _, answer in reversed(answers) if answer.get("timings")), {}
+    )
     asked = (len(request["prompt"]), request["n_predict"])
     found = (timings.get("prompt_n"), timings.get("predicted_n"))
     if found != asked or len(token_times) != asked[1]:
