@@ -144,7 +144,7 @@ def share_factor(residuals: Floats, bounds: list[int]) -> float:
     # Subtracting fitted levels makes neighbours look opposed; 1/length per level gives that back.
     correlation = float(np.sum((residuals[1:] * residuals[:-1])[inside])) / total + len(bounds) / len(residuals)
     correlation = min(0.75, correlation)
-    return (1 + correlation) / (1 - correlation) if correlation > 1.5 / np.sqrt(len(residuals)) else 1.0
+    return (1 + correlation) / (1 - correlation) if correlation > 1 / np.sqrt(len(residuals)) else 1.0
 
 
 def find_odd_releases(row: Row, cuts: list[int], releases: list[Floats]) -> set[int]:

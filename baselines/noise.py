@@ -18,7 +18,7 @@ from scipy import special
 
 Floats = NDArray[np.float64]
 
-BETWEEN_PRIOR = 0.4
+BETWEEN_PRIOR = 0.5
 """Between-release variance over the variance of one repeat, before the releases have shown theirs."""
 PRIOR_DF = 15.0
 """Weight of that prior: it spans 0.1 to 1 times, about as wide as a scaled chi-square with so many degrees."""
