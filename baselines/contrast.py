@@ -11,7 +11,7 @@ from scipy import special
 
 from baselines.noise import BETWEEN_PRIOR, FLOOR, PRIOR_DF, centre_variance, estimate_within, find_centre
 
-SESSION_RATIO = 0.003
+DAY_RATIO = 0.003
 """Standard deviation between two measurements of one release on different days, as far as repeats never show it.
 
 A prior: started afresh, even benchmarks whose repeats agree to 0.1 % move by some tenths of a percent (memory
@@ -34,9 +34,9 @@ class Contrast:
     @property
     def error(self) -> float:
         """Standard error of the step."""
-        session = SESSION_RATIO if self.spread else 0.0
+        day = DAY_RATIO if self.spread else 0.0
         within = sum(centre_variance(repeats) for repeats in self.repeats) * self.spread**2
-        return max(FLOOR, math.sqrt(within + 2 * (BETWEEN_PRIOR * self.spread**2 + session**2)))
+        return max(FLOOR, math.sqrt(within + 2 * (BETWEEN_PRIOR * self.spread**2 + day**2)))
 
     @property
     def df(self) -> float:

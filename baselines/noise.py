@@ -3,7 +3,7 @@
 Two parts add up: repeats of one release differ (seen in the repeats), and two measurements of the same
 release on different days differ by more than their repeats tell (seen only across releases). Few releases
 cannot show the second part, so it starts from a prior, `BETWEEN_PRIOR`, that counts as `PRIOR_DF` degrees
-of freedom; treating the repeats of one session as independent would be the mistake it prevents.
+of freedom; treating repeats taken together as independent would be the mistake it prevents.
 """
 
 from __future__ import annotations
