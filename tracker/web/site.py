@@ -31,7 +31,7 @@ class Site:
     def __init__(self, service: WebService) -> None:
         self.service = service
         self.bundle = ScriptBundle(service.settings.home / "cache" / "web")
-        self._templates = _load_templates()
+        self._templates = load_templates()
 
     def render(self, request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page; what every page shows is added to the values."""
@@ -92,7 +92,9 @@ def static_link(name: str) -> str:
     return f"/static/{name}?v={mark}"
 
 
-def _load_templates() -> Environment:
+@cache
+def load_templates() -> Environment:
+    """Return the templates with their filters and functions; they hold nothing of any one site."""
     environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,

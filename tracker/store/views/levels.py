@@ -6,14 +6,16 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median
 from typing import Any
 
-from sqlalchemy import ColumnElement, Subquery, and_, func, select
+from sqlalchemy import ColumnElement, Subquery, func, select
 from sqlmodel import Session
 
 from tracker.store.views.plain import table
 
-RELEASE, BUILD, RUN, MEASUREMENT = table("release"), table("build"), table("run"), table("measurement")
+RELEASE, BUILD, RUN = table("release"), table("build"), table("run")
+SERIES, MEASUREMENT = table("series"), table("measurement")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,50 +95,39 @@ def explain_obstacle(row: Any) -> str | None:
     return None
 
 
+def counts() -> ColumnElement[bool]:
+    """Return the condition that a measurement's run was on a build that no newer one has superseded."""
+    superseded = select(RUN.c.id).join(BUILD, BUILD.c.id == RUN.c.build_id).where(BUILD.c.superseded_at.is_not(None))
+    return MEASUREMENT.c.run_id.not_in(superseded)
+
+
 def load_levels(session: Session, series_ids: Collection[int]) -> Mapping[int, tuple[Level, ...]]:
-    """Return each series' levels in release order; superseded builds do not count.
-
-    The median is the mean of the middle one or two of the ranked repeats, computed by the database.
-    """
-    levels: dict[int, list[Level]] = defaultdict(list)
-    for row in session.execute(_select_levels(MEASUREMENT.c.series_id.in_(series_ids))):
-        name = ReleaseName(identity=row.identity, display=row.display)
-        levels[row.series_id].append(Level(release=name, level=row.level, n=row.n))
-    return {series_id: tuple(found) for series_id, found in levels.items()}
-
-
-def load_release_levels(session: Session, release_ids: Collection[int]) -> dict[tuple[int, int], tuple[float, int]]:
-    """Return (median, repeats) by (series id, release id) for some releases."""
-    rows = session.execute(_select_levels(MEASUREMENT.c.release_id.in_(release_ids)))
-    return {(row.series_id, row.release_id): (row.level, row.n) for row in rows}
-
-
-def _select_levels(condition: ColumnElement[bool]) -> Any:
-    of = (MEASUREMENT.c.series_id, MEASUREMENT.c.release_id)
-    ranked = (
-        select(
-            *of,
-            MEASUREMENT.c.value,
-            func.row_number().over(partition_by=of, order_by=MEASUREMENT.c.value).label("rank"),
-            func.count().over(partition_by=of).label("n"),
+    """Return each series' levels in release order; superseded builds and releases without a place do not count."""
+    names = _load_names(session, series_ids)
+    rows = session.execute(
+        select(MEASUREMENT.c.series_id, MEASUREMENT.c.release_id, MEASUREMENT.c.value).where(
+            MEASUREMENT.c.series_id.in_(series_ids), counts()
         )
-        .join(RUN, RUN.c.id == MEASUREMENT.c.run_id)
-        .join(BUILD, and_(BUILD.c.id == RUN.c.build_id, BUILD.c.superseded_at.is_(None)))
-        .where(condition)
-        .subquery()
     )
-    return (
-        select(
-            ranked.c.series_id,
-            ranked.c.release_id,
-            RELEASE.c.identity,
-            RELEASE.c.display,
-            func.avg(ranked.c.value).label("level"),
-            func.max(ranked.c.n).label("n"),
+    values: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for series_id, release_id, value in rows:
+        values[series_id][release_id].append(value)
+    return {
+        series_id: tuple(
+            Level(release=name, level=median(found[release_id]), n=len(found[release_id]))
+            for release_id, name in names.items()
+            if release_id in found
         )
-        .join(RELEASE, RELEASE.c.id == ranked.c.release_id)
-        .where(RELEASE.c.sort_key.is_not(None), 2 * ranked.c.rank >= ranked.c.n, 2 * ranked.c.rank <= ranked.c.n + 2)
-        .group_by(ranked.c.series_id, ranked.c.release_id)
-        .group_by(RELEASE.c.identity, RELEASE.c.display, RELEASE.c.sort_key)
-        .order_by(ranked.c.series_id, RELEASE.c.sort_key, ranked.c.release_id)
+        for series_id, found in values.items()
+    }
+
+
+def _load_names(session: Session, series_ids: Collection[int]) -> dict[int, ReleaseName]:
+    """Return the names of the releases with a place of these series' components, oldest first."""
+    components = select(SERIES.c.component_id).where(SERIES.c.id.in_(series_ids))
+    rows = session.execute(
+        select(RELEASE.c.id, RELEASE.c.identity, RELEASE.c.display)
+        .where(RELEASE.c.component_id.in_(components), RELEASE.c.sort_key.is_not(None))
+        .order_by(RELEASE.c.sort_key, RELEASE.c.id)
     )
+    return {row.id: ReleaseName(identity=row.identity, display=row.display) for row in rows}

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlmodel import Session
 
+from tracker.store.views.alerts import AlertItem, list_alerts
 from tracker.store.views.levels import ReleaseName, count_builds, explain_obstacle
 from tracker.store.views.plain import Page, check_limit, match_words, read_cursor, read_json, table
 from tracker.store.views.runs import RunItem, list_runs
@@ -66,6 +67,7 @@ class ReleaseDetail:
     release: ReleaseItem
     builds: tuple[Build, ...]
     runs: Page[RunItem]
+    alerts: tuple[AlertItem, ...]
     environments: tuple[Mapping[str, Any], ...]
     """The different environments it was measured in; more than one makes comparisons doubtful."""
     others: tuple[ReleaseName, ...]
@@ -190,6 +192,7 @@ def show_release(
         release=make_releases(session, [row])[0],
         builds=_load_builds(session, row.id),
         runs=list_runs(session, component=component, release=identity),
+        alerts=list_alerts(session, component=component, release=identity).items,
         environments=_load_environments(session, row.id),
         others=tuple(name for name in list_measured(session).get(component, ()) if name.identity != identity),
         summaries=load_summaries(session, component, identity, against=against),

@@ -9,11 +9,11 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session
 
 from tracker.store.views.changes import Change, Verdict, load_changes, load_verdicts
-from tracker.store.views.levels import AxisRelease, Level, ReleaseName, load_axis, load_levels
+from tracker.store.views.levels import AxisRelease, Level, ReleaseName, counts, load_axis, load_levels
 from tracker.store.views.names import name_series
 from tracker.store.views.plain import Page, check_limit, match_words, read_cursor, read_json, table
 
@@ -208,9 +208,8 @@ def _load_values(session: Session, series_id: int) -> dict[int, tuple[Value, ...
     rows = session.execute(
         select(MEASUREMENT, RUN.c.public_id, RUN.c.repeat, HOST.c.slug.label("host"))
         .join(RUN, RUN.c.id == MEASUREMENT.c.run_id)
-        .join(BUILD, and_(BUILD.c.id == RUN.c.build_id, BUILD.c.superseded_at.is_(None)))
         .join(HOST, HOST.c.id == MEASUREMENT.c.host_id)
-        .where(MEASUREMENT.c.series_id == series_id)
+        .where(MEASUREMENT.c.series_id == series_id, counts())
         .order_by(MEASUREMENT.c.run_id)
     )
     values: dict[int, list[Value]] = defaultdict(list)

@@ -1,10 +1,5 @@
 // Keys, the switch between light and dark, and the live log. Pages work without it.
 
-export function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
 function switchTheme() {
   const next = isDark() ? "light" : "dark";
   document.documentElement.dataset.theme = next;
@@ -82,6 +77,20 @@ async function keepFollowing(log, live) {
     await new Promise((done) => setTimeout(done, POLL_MS));
   }
 }
+
+const REFRESH_MS = 5000;
+
+// A page that shows work in progress is brought up to date in place, unless somebody is using it.
+async function refresh() {
+  const main = document.getElementById("main");
+  if (document.hidden || main.contains(document.activeElement)) return;
+  const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  main.replaceChildren(...page.getElementById("main").childNodes);
+}
+
+if (document.querySelector("[data-refresh]")) setInterval(() => refresh().catch(() => {}), REFRESH_MS);
 
 const log = document.getElementById("log");
 const live = document.getElementById("live");

@@ -1,6 +1,4 @@
 // Draws the trend in the browser; a picture made by the service stands in while the scripts are not there.
-import { isDark } from "./app.js";
-
 const chart = document.getElementById("chart");
 
 function showPicture() {

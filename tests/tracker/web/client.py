@@ -1,0 +1,37 @@
+"""A client that calls the application itself, without a server in between."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+
+from tests.tracker.web.desk import Desk
+from tracker.web.server import create_web
+
+HTML = {"accept": "text/html"}
+SAME_ORIGIN = {"origin": "http://127.0.0.1:8765", "sec-fetch-site": "same-origin"}
+
+
+class Client:
+    """Asks the pages of a service; cookies are kept, redirections are not followed."""
+
+    def __init__(self, desk: Desk, base_url: str = "http://127.0.0.1:8765") -> None:
+        transport = httpx.ASGITransport(create_web(desk), raise_app_exceptions=False)
+        self._client = httpx.AsyncClient(transport=transport, base_url=base_url)
+        self._runner = asyncio.Runner()
+        self.cookies = self._client.cookies
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        return self._runner.run(self._client.request(method, path, **options))
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, **options: Any) -> httpx.Response:
+        return self.request("POST", path, **options)
+
+    def close(self) -> None:
+        self._runner.run(self._client.aclose())
+        self._runner.close()

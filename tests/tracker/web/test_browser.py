@@ -1,0 +1,81 @@
+"""One walk through the pages in a real browser."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+
+from tests.tracker.seed import Seeded
+from tests.tracker.web.desk import Desk
+from tracker.web.server import create_web
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture
+def address(desk: Desk) -> Iterator[str]:
+    """The address of the pages, served on loopback; the chart scripts are made before."""
+    app = create_web(desk)
+    app.state.site.bundle.build()
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.should_exit = True
+        thread.join(10)
+
+
+@pytest.mark.real("chromium")
+def test_a_walk_from_the_overview_to_a_rerun(address: str, desk: Desk, seeded: Seeded) -> None:
+    from playwright.sync_api import expect, sync_playwright
+
+    problems: list[str] = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        page = browser.new_context(color_scheme="light").new_page()
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: None if request.url.startswith(address) else problems.append(request.url))
+
+        page.goto(address)
+        page.get_by_role("link", name="isl 128").first.click()
+        expect(page.locator("#chart[data-drawn] svg")).to_be_visible()
+        expect(page.locator("#chart svg")).to_contain_text("regressed")
+
+        background = "getComputedStyle(document.body).backgroundColor"
+        light = page.evaluate(background)
+        page.get_by_role("button", name="Switch between light and dark").click()
+        assert page.evaluate(background) != light
+        page.reload()
+        assert page.evaluate(background) != light
+        expect(page.locator("#chart[data-drawn] svg")).to_be_visible()
+
+        page.keyboard.press("/")
+        expect(page.locator("#search")).to_be_focused()
+        page.locator("#search").fill("decode")
+        page.keyboard.press("Enter")
+        expect(page.locator("tr.row")).to_have_count(2)
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("decode")
+
+        page.locator("td.values a").first.click()
+        page.get_by_role("button", name="Rerun").click()
+        expect(page.locator("#state")).to_have_text("queued")
+        expect(page.get_by_text("It waits for its turn")).to_be_visible()
+        browser.close()
+    assert problems == []
+    assert desk.asked[-1][0] == "rerun"

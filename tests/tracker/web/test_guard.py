@@ -1,0 +1,161 @@
+"""Who may ask and who may change something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tracker.seed import Seeded
+from tests.tracker.web.client import HTML, SAME_ORIGIN, Client
+from tests.tracker.web.desk import TOKEN, Desk
+from tracker.settings import Settings
+from tracker.web.guard import check_host
+
+MakeDesk = Callable[..., Desk]
+MakeClient = Callable[..., Client]
+BEARER = {"authorization": f"Bearer {TOKEN}"}
+JSON = {"content-type": "application/json"}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "[::1]:8765", "localhost", "127.9.9.9"])
+def test_names_of_this_machine_are_served(client: Client, host: str) -> None:
+    assert client.get("/healthz", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8765", "10.0.0.7"])
+def test_a_foreign_name_that_points_here_gets_nothing(client: Client, seeded: Seeded, host: str) -> None:
+    answer = client.get("/api/v1/runs", headers={"host": host})
+    assert answer.status_code == 403
+    assert "public_url" in answer.json()["error"]
+
+
+def test_the_public_url_is_a_name_of_this_service(
+    make_desk: Callable[..., Desk], make_client: Callable[..., Client]
+) -> None:
+    client = make_client(make_desk(public_url="https://perf.example/"), "https://perf.example")
+    assert client.get("/healthz").status_code == 200
+
+
+def test_listening_on_all_addresses_serves_addresses_but_no_unknown_names(
+    make_desk: Callable[..., Desk], make_client: Callable[..., Client]
+) -> None:
+    client = make_client(make_desk(host="0.0.0.0"))
+    assert client.get("/healthz", headers={"host": "10.0.0.7:8765"}).status_code == 200
+    assert client.get("/healthz", headers={"host": "evil.example"}).status_code == 403
+
+
+@given(st.text(alphabet="abc.:[]@/\\ 019%-", max_size=30))
+def test_no_host_text_breaks_the_check(text: str) -> None:
+    refusal = check_host(text, Settings(home="/nowhere"))
+    assert refusal is None or refusal.reason
+
+
+def test_our_own_page_may_ask_for_a_rerun(client: Client, desk: Desk, seeded: Seeded) -> None:
+    run = seeded.runs["1.28.0"][0]
+    answer = client.post(f"/runs/{run}/rerun", headers=SAME_ORIGIN)
+    assert answer.status_code == 303
+    assert desk.asked == [("rerun", run, "page")]
+    assert "queued" in client.get(answer.headers["location"], headers=HTML).text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "http://evil.example", "sec-fetch-site": "cross-site"},
+        {"origin": "null", "sec-fetch-site": "cross-site"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:9999"},
+        {"origin": "http://localhost:8765", "sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "none"},
+        {"origin": "https://127.0.0.1:8765"},
+        {**BEARER, "origin": "http://evil.example"},
+        {},
+        JSON,
+        {"content-type": "text/plain"},
+    ],
+)
+def test_no_other_page_can_spend_machine_hours(
+    client: Client, desk: Desk, seeded: Seeded, headers: dict[str, str]
+) -> None:
+    for path in (f"/runs/{seeded.runs['1.28.0'][0]}/rerun", f"/api/v1/runs/{seeded.runs['1.28.0'][0]}/rerun"):
+        answer = client.post(path, headers=headers)
+        assert answer.status_code == 403
+        assert answer.json()["error"]
+    assert desk.asked == []
+
+
+def test_a_program_with_a_token_may_ask_and_is_named(client: Client, desk: Desk, seeded: Seeded) -> None:
+    run = seeded.runs["1.28.0"][0]
+    answer = client.post(f"/api/v1/runs/{run}/rerun", headers={**BEARER, **JSON})
+    assert answer.status_code == 201
+    assert len(answer.json()["runs"]) == 1
+    assert desk.asked == [("rerun", run, "ci")]
+
+
+def test_a_program_must_send_json(client: Client, desk: Desk, seeded: Seeded) -> None:
+    run = seeded.runs["1.28.0"][0]
+    form = {**BEARER, "content-type": "application/x-www-form-urlencoded"}
+    assert client.post(f"/api/v1/runs/{run}/rerun", headers=form).status_code == 415
+    assert desk.asked == []
+
+
+def test_a_wrong_token_is_refused_even_from_our_own_page(client: Client, desk: Desk, seeded: Seeded) -> None:
+    wrong = {**SAME_ORIGIN, "authorization": "Bearer trk_wrong"}
+    answer = client.post(f"/runs/{seeded.runs['1.28.0'][0]}/rerun", headers=wrong)
+    assert answer.status_code == 401
+    assert "tracker tokens create" in answer.json()["error"]
+    assert desk.asked == []
+
+
+def test_beyond_this_machine_every_change_needs_a_token(
+    make_desk: MakeDesk, make_client: MakeClient, seeded: Seeded
+) -> None:
+    desk = make_desk(host="0.0.0.0")
+    client = make_client(desk)
+    path = f"/runs/{seeded.runs['1.28.0'][0]}/rerun"
+    assert "sign in" in client.get("/", headers=HTML).text
+    assert client.post(path, headers=SAME_ORIGIN).status_code == 401
+    assert client.post("/sign-in", data={"token": "trk_wrong"}, headers=SAME_ORIGIN).status_code == 401
+    signed_in = client.post("/sign-in", data={"token": TOKEN}, headers=SAME_ORIGIN)
+    cookie = signed_in.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert client.post(path, headers=SAME_ORIGIN).status_code == 303
+    assert desk.asked == [("rerun", seeded.runs["1.28.0"][0], "ci")]
+
+
+def test_the_cookie_is_no_passport_for_other_pages(
+    make_desk: MakeDesk, make_client: MakeClient, seeded: Seeded
+) -> None:
+    desk = make_desk(host="0.0.0.0")
+    client = make_client(desk)
+    client.cookies.set("tracker_token", TOKEN)
+    path = f"/runs/{seeded.runs['1.28.0'][0]}/rerun"
+    assert client.post(path, headers={"origin": "http://evil.example"}).status_code == 403
+    assert desk.asked == []
+
+
+@pytest.mark.parametrize("path", ["/", "/series", "/runs/nope", "/static/app.css", "/api/v1/runs"])
+def test_every_answer_carries_the_headers_that_keep_pages_safe(client: Client, path: str) -> None:
+    headers = client.get(path, headers=HTML).headers
+    policy = headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+
+
+def test_refusals_carry_the_headers_too(client: Client) -> None:
+    answer = client.get("/", headers={"host": "evil.example", **HTML})
+    assert "frame-ancestors" in answer.headers["content-security-policy"]
+    assert "<h1>Refused</h1>" in answer.text
+
+
+def test_a_page_in_a_foreign_frame_cannot_preflight(client: Client) -> None:
+    asked = {"origin": "http://evil.example", "access-control-request-method": "POST"}
+    answer = client.request("OPTIONS", "/api/v1/runs", headers=asked)
+    assert "access-control-allow-origin" not in answer.headers

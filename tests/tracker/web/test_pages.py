@@ -1,0 +1,288 @@
+"""The pages: what they say, that they never break, and that nothing in a name becomes markup."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import event, update
+from sqlmodel import col
+
+from tests.tracker.seed import VERSIONS, Seeded, Shape, seed
+from tests.tracker.web.client import HTML, SAME_ORIGIN, Client
+from tests.tracker.web.desk import Desk
+from tracker.store.tables import AlertRow, AttemptRow, ComponentRow, CursorRow, HostRow, ReleaseRow, RunRow
+
+LISTS = ("/", "/releases", "/series", "/runs", "/alerts", "/compare", "/guide", "/sign-in")
+
+
+def page_paths(seeded: Seeded) -> list[str]:
+    return [
+        *LISTS,
+        "/releases/onnxruntime/1.27.0",
+        "/releases/onnxruntime/1.27.0?against=1.25.0",
+        "/releases/onnxruntime/1.31.0",
+        "/compare?component=onnxruntime&a=1.26.0&b=1.27.0",
+        f"/series/{seeded.series[0]}",
+        f"/runs/{seeded.runs['1.28.0'][0]}",
+        f"/runs/{seeded.runs['1.31.0'][0]}",
+        f"/runs/{seeded.runs['1.32.0'][2]}",
+        f"/alerts/{seeded.alerts[0]}",
+    ]
+
+
+def get(client: Client, path: str) -> str:
+    answer = client.get(path, headers=HTML)
+    assert answer.status_code == 200, (path, answer.text)
+    return answer.text
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_an_empty_store_has_pages_that_say_what_to_do(client: Client, path: str) -> None:
+    page = get(client, path)
+    if path in ("/", "/releases", "/runs", "/series", "/compare"):
+        assert 'class="empty' in page
+        assert "tracker " in page or "/runs" in page
+
+
+def test_every_page_is_served_without_a_script_in_it(client: Client, seeded: Seeded) -> None:
+    for path in page_paths(seeded):
+        if path == "/compare":
+            assert client.get(path, headers=HTML).status_code == 303
+            continue
+        page = get(client, path)
+        for script in page.split("<script")[1:]:
+            assert script.split(">", 1)[1].startswith("</script>"), path
+        assert " style=" not in page, path
+        assert " onclick" not in page, path
+
+
+def test_the_overview_says_how_the_newest_release_stands(client: Client, seeded: Seeded) -> None:
+    page = get(client, "/")
+    assert "being measured: 2 of 5 runs finished" in page
+    assert "42</span> of <span" in page
+    assert "the first set is done in about 25 s" in page
+    assert "asked" in page
+    assert page.count('class="spark"') == 3
+    assert "worst +15.2 % latency_p50_ms" in page
+
+
+def test_a_source_in_trouble_says_so(client: Client, desk: Desk, seeded: Seeded) -> None:
+    with desk.store.write() as session:
+        session.execute(update(CursorRow).values(problem="the index did not answer within 30 s"))
+    assert "the index did not answer within 30 s" in get(client, "/")
+
+
+def test_recorded_results_are_marked_on_every_page(client: Client, desk: Desk, seeded: Seeded) -> None:
+    assert "Recorded results" not in get(client, "/")
+    desk.demo = True
+    for path in page_paths(seeded):
+        answer = client.get(path, headers=HTML)
+        assert answer.status_code == 303 or "Recorded results" in answer.text, path
+    assert "Recorded results" in client.get("/runs/nope", headers=HTML).text
+
+
+def test_a_release_page_tells_verdicts_in_words(client: Client, seeded: Seeded) -> None:
+    page = get(client, "/releases/onnxruntime/1.27.0")
+    assert "1.27.0 is slower than 1.26.0: 2 of 3 gated series regressed" in page
+    assert "▲</span> regressed" in page
+    assert "+14.0 % to +16.4 %" in page
+    assert "Intel(R) Xeon(R) Platinum 8488C" in page
+    assert f"/alerts/{seeded.alerts[0]}" in page
+
+
+def test_a_release_that_failed_says_so_and_never_shows_a_zero(client: Client, seeded: Seeded) -> None:
+    page = get(client, "/releases/onnxruntime/1.31.0")
+    assert "could not be measured: 5 runs failed" in page
+    assert "has not been measured" in page
+
+
+def test_a_series_page_names_why_a_release_has_no_value(client: Client, seeded: Seeded) -> None:
+    page = get(client, f"/series/{seeded.series[0]}")
+    for reason in (
+        "does not run here: no wheel for Python 3.11 on this platform",
+        "withdrawn by its publisher: wrong symbols in the wheel",
+        "failed: could not be installed: no matching distribution for numpy==1.26.4",
+    ):
+        assert reason in page
+    assert page.count('action="/series/') == len(VERSIONS)
+
+
+def test_the_search_finds_series_by_their_labels(client: Client, seeded: Seeded) -> None:
+    assert get(client, "/series?q=prefill+512").count("<tr class=") == 2
+    assert get(client, "/series?q=prefill+512&gated=1").count("<tr class=") == 1
+    assert "No series matches" in get(client, "/series?q=%25")
+
+
+def test_lists_go_on_behind_the_first_page(client: Client, desk: Desk) -> None:
+    seed(desk.store, desk.settings.home, Shape(repeats=30, scenarios=1))
+    first = get(client, "/runs?component=onnxruntime")
+    assert "Next page" in first
+    address = first.split('rel="next"')[0].rsplit('href="', 1)[1].split('"')[0].replace("&amp;", "&")
+    assert "component=onnxruntime" in address
+    second = get(client, address)
+    assert first.split('class="id" href="')[1][:60] not in second
+
+
+def test_a_cursor_made_elsewhere_is_refused_in_words(client: Client, seeded: Seeded) -> None:
+    answer = client.get("/runs?cursor=abc", headers=HTML)
+    assert answer.status_code == 400
+    assert "cursor: expected what an earlier answer gave" in answer.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/runs/nope", "/series/nope", "/alerts/nope", "/releases/x/1", "/guide/nope", "/nope"]
+)
+def test_what_is_not_there_is_a_page_with_the_way_on(client: Client, path: str) -> None:
+    answer = client.get(path, headers=HTML)
+    assert answer.status_code == 404
+    assert "<h1>Not found</h1>" in answer.text
+
+
+def test_a_running_run_shows_its_log_as_it_grows(client: Client, desk: Desk, seeded: Seeded) -> None:
+    run = seeded.runs["1.32.0"][2]
+    page = get(client, f"/runs/{run}")
+    assert "prefill 128: &lt;5.6 ms&gt;" in page
+    start = int(page.split('data-start="')[1].split('"')[0])
+    with desk.store.read() as session:
+        key = (
+            session.connection()
+            .execute(
+                AttemptRow.__table__.select().where(col(AttemptRow.outcome).is_(None))  # type: ignore[attr-defined]
+            )
+            .one()
+            .key
+        )
+    with (desk.settings.home / "attempts" / key / "run.log").open("a") as log:
+        log.write("decode: <script>\n")
+    part = client.get(f"/runs/{run}/log", params={"name": "run.log", "start": start}).json()
+    assert part["state"] == "running"
+    assert part["log"]["text"] == "decode: <script>\n"
+    again = client.get(f"/runs/{run}/log", params={"name": "run.log", "start": part["log"]["next"]}).json()
+    assert again["log"]["text"] == ""
+
+
+def test_outputs_are_kept_not_shown(client: Client, seeded: Seeded) -> None:
+    page = get(client, f"/runs/{seeded.runs['1.28.0'][0]}")
+    address = page.split('<ul class="files"><li><a href="')[1].split('"')[0]
+    answer = client.get(address)
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.text.startswith("installing onnxruntime 1.28.0")
+    other = seeded.runs["1.27.0"][0]
+    assert client.get(f"/runs/{other}/outputs/{address.rsplit('/', 1)[1]}").status_code == 404
+
+
+def test_a_queued_run_can_be_cancelled_and_an_ended_one_cannot(client: Client, desk: Desk, seeded: Seeded) -> None:
+    queued, done = seeded.runs["1.32.0"][4], seeded.runs["1.28.0"][0]
+    assert ">Cancel</button>" in get(client, f"/runs/{queued}")
+    assert client.post(f"/runs/{queued}/cancel", headers=SAME_ORIGIN).status_code == 303
+    assert "cancelled by page" in get(client, f"/runs/{queued}")
+    assert ">Cancel</button>" not in get(client, f"/runs/{done}")
+    refused = client.post(f"/runs/{done}/cancel", headers={**SAME_ORIGIN, **HTML})
+    assert refused.status_code == 400
+    assert "has ended (done)" in refused.text
+
+
+def test_a_decision_about_an_alert_is_kept_with_its_note(client: Client, desk: Desk, seeded: Seeded) -> None:
+    path = f"/alerts/{seeded.alerts[1]}"
+    form = {"state": "expected", "note": "new default kernel\n<b>see</b> 123", "name": "Ada"}
+    assert client.post(f"{path}/triage", data=form, headers=SAME_ORIGIN).status_code == 303
+    page = get(client, path)
+    assert "Ada (page)" in page
+    assert "&lt;b&gt;see&lt;/b&gt; 123" in page
+    assert client.post(f"{path}/triage", data={}, headers={**SAME_ORIGIN, **HTML}).status_code == 422
+
+
+def test_measuring_again_from_the_series_page_queues_a_run(client: Client, desk: Desk, seeded: Seeded) -> None:
+    series = seeded.series[0]
+    answer = client.post(f"/series/{series}/rerun", data={"release": "1.28.0"}, headers=SAME_ORIGIN)
+    assert answer.status_code == 303
+    assert desk.asked[0] == ("rerun_series", series, "1.28.0", "page")
+
+
+def test_exports_hold_every_measurement(client: Client, seeded: Seeded) -> None:
+    series = seeded.series[0]
+    rows = list(csv.DictReader(io.StringIO(client.get(f"/series/{series}/export.csv").text)))
+    assert len(rows) == 7 * 5 + 2
+    assert {row["unit"] for row in rows} == {"ms"}
+    detail = json.loads(client.get(f"/series/{series}/export.json").text)
+    assert [point["n"] for point in detail["points"]] == [0, 5, 5, 0, 5, 5, 5, 5, 5, 0, 2]
+    assert detail["points"][0]["level"] is None
+    assert float(rows[0]["value"]) == detail["points"][1]["values"][0]["value"]
+
+
+def test_the_chart_keeps_a_place_for_every_release(client: Client, seeded: Seeded) -> None:
+    spec = client.get(f"/series/{seeded.series[0]}/chart.json").json()
+    assert {row["release"] for row in spec["datasets"]["missing"]} == {"1.24.0", "1.25.1", "1.31.0"}
+    assert len(spec["datasets"]["points"]) == 8
+    assert [row["verdict"] for row in spec["datasets"]["changes"]] == ["regressed", "improved"]
+
+
+def test_the_chart_is_a_picture_too(client: Client, seeded: Seeded) -> None:
+    answer = client.get(f"/series/{seeded.series[0]}/chart.svg")
+    assert answer.headers["content-type"].startswith("image/svg+xml")
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert answer.text.startswith("<svg")
+
+
+EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+
+
+def test_nothing_in_a_name_becomes_markup(client: Client, desk: Desk) -> None:
+    seeded = seed(desk.store, desk.settings.home, replace(Shape(), component=f"c{EVIL}", headline=EVIL))
+    with desk.store.write() as session:
+        session.execute(update(ReleaseRow).values(display=EVIL, no_place_reason=EVIL))
+        session.execute(update(RunRow).values(reason=EVIL, requested_by=EVIL))
+        session.execute(update(AttemptRow).values(detail=EVIL, flags=EVIL))
+        session.execute(update(HostRow).values(slug=EVIL))
+        session.execute(update(CursorRow).values(source=EVIL, problem=EVIL))
+        session.execute(update(AlertRow).values(rule=EVIL))
+    paths = [path.replace("/onnxruntime/", f"/{'c' + EVIL}/") for path in page_paths(seeded)]
+    for path in [*paths, f"/runs?q={EVIL}", f"/series?q={EVIL}&component={EVIL}", f"/runs/{EVIL}", f"/guide/{EVIL}"]:
+        page = client.get(path, headers=HTML).text
+        assert "<script>alert" not in page, path
+        assert "<img src=x" not in page, path
+
+
+def test_release_names_with_slashes_and_spaces_have_pages(client: Client, desk: Desk, seeded: Seeded) -> None:
+    with desk.store.write() as session:
+        session.execute(
+            update(ReleaseRow).where(col(ReleaseRow.identity) == "1.27.0").values(identity="rel/1 27?#%", display="odd")
+        )
+    link = get(client, "/releases?q=odd").split('strong" href="')[1].split('"')[0]
+    assert "odd" in get(client, link)
+    assert client.get(f"/api/v1{link}/summary").status_code == 200
+
+
+def test_a_component_of_any_name_has_pages(client: Client, desk: Desk, seeded: Seeded) -> None:
+    with desk.store.write() as session:
+        session.execute(update(ComponentRow).values(slug="a b&c"))
+    link = get(client, "/releases").split('strong" href="')[1].split('"')[0]
+    assert "a b&amp;c" in get(client, link)
+
+
+@pytest.mark.parametrize(("path", "most"), [("/", 21), ("/series", 7), ("/releases", 6), ("/runs", 4)])
+def test_more_data_makes_no_more_statements(client: Client, desk: Desk, seeded: Seeded, path: str, most: int) -> None:
+    more = Shape(component="llamacpp", model="llama", versions=("2026.1", "2026.2"), scenarios=9, repeats=2)
+    seed(desk.store, desk.settings.home, more)
+    told: list[str] = []
+    event.listen(desk.store.engine, "before_cursor_execute", lambda *a: told.append(a[2]))
+    get(client, path)
+    assert 0 < len(told) <= most, told
+
+
+def test_the_sign_of_life_reads_the_database(client: Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok", "running": True, "demo": False}
+
+
+def test_a_bug_is_told_in_words_and_not_shown(client: Client, desk: Desk, seeded: Seeded) -> None:
+    with desk.store.write() as session:
+        session.connection().exec_driver_sql("DROP TABLE quarantine")
+    answer = client.get(f"/runs/{seeded.runs['1.28.0'][0]}", headers=HTML)
+    assert answer.status_code == 500
+    assert "a bug in this service" in answer.text
+    assert "quarantine" not in answer.text
