@@ -25,6 +25,7 @@ from tracker.errors import UserError
 from tracker.pipeline import requests
 from tracker.pipeline.context import Context, Place
 from tracker.pipeline.reports import summaries_of
+from tracker.pipeline.statistics import OwnStatistics, Statistics, StatisticsProcess
 from tracker.pipeline.triage import triage
 from tracker.settings import Settings, load_settings
 from tracker.store import hosts, tokens
@@ -34,9 +35,10 @@ from tracker.store.engine import Store, open_store
 class App:
     """Everything one process of the service needs, each part made when it is first asked for."""
 
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(self, settings: Settings, clock: Clock | None = None, statistics: Statistics | None = None) -> None:
         self.settings = settings
         self.clock = clock or SystemClock()
+        self.statistics = statistics or OwnStatistics()
         self._executors: dict[str, Executor] = {}
 
     @cached_property
@@ -52,6 +54,7 @@ class App:
             settings=self.settings,
             clock=self.clock,
             owner=f"{socket.gethostname()}:{self.settings.home}",
+            statistics=self.statistics,
             place=lambda: self.place,
             find_suite=self.find_suite,
             open_source=self.open_source,
@@ -166,7 +169,8 @@ class App:
         triage(self.context, alert_id, state=state, who=who, note=note)
 
     def close(self) -> None:
-        """Give the store's connections back."""
+        """Give connections and processes back."""
+        self.statistics.rest()
         if "store" in self.__dict__:
             self.store.close()
 
@@ -204,7 +208,7 @@ def folder_is_taken(home: Path) -> bool:
 
 def open_app(**overrides: Any) -> App:
     """Return the app with the settings of file and variables, `overrides` winning."""
-    return App(load_settings(**overrides))
+    return App(load_settings(**overrides), statistics=StatisticsProcess())
 
 
 def whoami() -> str:

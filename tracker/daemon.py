@@ -29,6 +29,8 @@ log = EventLog(__name__)
 LOOK_EVERY_S = 60.0
 WORK_EVERY_S = 2.0
 POLL_EVERY_S = 0.2
+REST_AFTER_ROUNDS = 15
+"""Rounds of judging without news after which the statistics give their memory back."""
 
 
 class Daemon:
@@ -38,6 +40,7 @@ class Daemon:
         self._app = app
         self._lock: IO[str] | None = None
         self._stopping = threading.Event()
+        self._quiet_rounds = 0
         self._scheduler = BackgroundScheduler(
             timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
@@ -79,10 +82,15 @@ class Daemon:
 
     def judge(self) -> None:
         """Read what was measured, find what changed, and tell."""
+        done = 0
         for step in (ingest, analyze, notify, summarize, deliver):
             if self._stopping.is_set():
                 return
-            step(self._app.context)
+            done += step(self._app.context)
+        self._quiet_rounds = 0 if done else self._quiet_rounds + 1
+        if self._quiet_rounds == REST_AFTER_ROUNDS:
+            self._app.statistics.rest()
+            self._quiet_rounds = 0
 
     def _every(self, name: str, seconds: float, call: Callable[[], None]) -> None:
         self._scheduler.add_job(self._guarded, "interval", args=(name, call), seconds=seconds, id=name)

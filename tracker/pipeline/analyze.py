@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from alerts.wording import Direction, judge_change
-from baselines import ChangePoint, SeriesInput, detect_many
+from baselines import ChangePoint, DetectOptions, SeriesInput
 from baselines.reconcile import Decision, FoundChange, StoredChange, reconcile
 from baselines.verdict import judge
 from tracker.clock import new_public_id
@@ -16,6 +16,7 @@ from tracker.logs import EventLog
 from tracker.pipeline.comparisons import compare_releases, default_reference
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, Line, load_family
+from tracker.pipeline.statistics import Statistics
 from tracker.store import audit, changes, series
 from tracker.store.engine import Session
 from tracker.store.tables import ChangePointRow, SeriesRow
@@ -54,8 +55,8 @@ def analyze(context: Context) -> int:
 def _analyze_family(context: Context, key: tuple[int, int], dirty: list[SeriesRow]) -> None:
     with context.store.read() as session:
         family = load_family(session, *key)
-    found = find_changes(family)
-    verdicts = list_verdicts(family, found, context.clock.now())
+    found = find_changes(context.statistics, family)
+    verdicts = list_verdicts(context.statistics, family, found, context.clock.now())
     now = context.clock.now()
     with context.store.write() as session:
         for line in family.lines:
@@ -65,7 +66,7 @@ def _analyze_family(context: Context, key: tuple[int, int], dirty: list[SeriesRo
     log.info("family.analyzed", series=len(family.lines), changes=sum(map(len, found.values())))
 
 
-def find_changes(family: Family) -> dict[int, list[Found]]:
+def find_changes(statistics: Statistics, family: Family) -> dict[int, list[Found]]:
     """Return series id -> its change points of today, oldest first."""
     inputs = [
         SeriesInput(
@@ -76,7 +77,7 @@ def find_changes(family: Family) -> dict[int, list[Found]]:
         )
         for line in family.lines
     ]
-    detected = detect_many(inputs)
+    detected = statistics.detect_many(inputs, DetectOptions())
     return {
         line.series.id or 0: [_place(family, line, change) for change in points]
         for line, points in zip(family.lines, detected, strict=True)
@@ -97,13 +98,15 @@ def _place(family: Family, line: Line, change: ChangePoint) -> Found:
     )
 
 
-def list_verdicts(family: Family, found: dict[int, list[Found]], now: datetime) -> list[dict[str, Any]]:
+def list_verdicts(
+    statistics: Statistics, family: Family, found: dict[int, list[Found]], now: datetime
+) -> list[dict[str, Any]]:
     """Return the verdict of every series at the newest release it was measured at, against that one's reference."""
     rows = []
     by_id = {release.id: release for release in family.releases}
     for newest_id in sorted({line.release_ids[-1] for line in family.lines if line.release_ids}):
         against = default_reference(family, by_id[newest_id])
-        for line, comparison in compare_releases(family, newest_id, against.id if against else None):
+        for line, comparison in compare_releases(statistics, family, newest_id, against.id if against else None):
             if not line.release_ids or line.release_ids[-1] != newest_id:
                 continue
             points = [one.change for one in found[line.series.id or 0]]

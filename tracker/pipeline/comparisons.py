@@ -8,9 +8,10 @@ from datetime import datetime
 from alerts.grouping import ReleaseName
 from alerts.summary import ReleaseSummary, RowVerdict, SummaryRow, build_summary
 from alerts.wording import Direction
-from baselines.compare import CompareOptions, Comparison, ComparisonInput, compare_many
+from baselines.compare import CompareOptions, Comparison, ComparisonInput
 from jobs.releases import previous_release
 from tracker.pipeline.families import Family, Line
+from tracker.pipeline.statistics import Statistics
 from tracker.store.series import Point
 from tracker.store.tables import ReleaseRow
 
@@ -18,7 +19,9 @@ UNGATED_EFFECT_RATIO = 0.03
 """The smallest change called one in a series that no gate speaks of."""
 
 
-def compare_releases(family: Family, release_id: int, against_id: int | None) -> list[tuple[Line, Comparison]]:
+def compare_releases(
+    statistics: Statistics, family: Family, release_id: int, against_id: int | None
+) -> list[tuple[Line, Comparison]]:
     """Return the comparison of every series that stands at one of the two releases, in the family's order.
 
     Series with the same smallest effect are one family for the correction of their p-values.
@@ -31,7 +34,8 @@ def compare_releases(family: Family, release_id: int, against_id: int | None) ->
     for effect, members in by_effect.items():
         options = CompareOptions(min_effect_ratio=effect, margin_ratio=effect)
         inputs = [_input(line, release_id, against_id) for line in members]
-        found |= {id(line): one for line, one in zip(members, compare_many(inputs, options), strict=True)}
+        compared = statistics.compare_many(inputs, options)
+        found |= {id(line): one for line, one in zip(members, compared, strict=True)}
     return [(line, found[id(line)]) for line in lines]
 
 
@@ -72,10 +76,15 @@ def default_reference(family: Family, release: ReleaseRow) -> ReleaseRow | None:
 
 
 def summarize_release(
-    family: Family, hardware_class: str, component: str, release: ReleaseRow, against: ReleaseRow | None
+    statistics: Statistics,
+    family: Family,
+    hardware_class: str,
+    component: str,
+    release: ReleaseRow,
+    against: ReleaseRow | None,
 ) -> ReleaseSummary:
     """Return the release-over-release summary of a family; a series that only the reference has is missing."""
-    compared = compare_releases(family, release.id or 0, against.id if against else None)
+    compared = compare_releases(statistics, family, release.id or 0, against.id if against else None)
     times = [p.measured_at for line, _ in compared for p in line.at(release.id or 0) if p.measured_at]
     return build_summary(
         component,

@@ -10,6 +10,7 @@ from typing import Any
 from alerts.protocol import Sink
 from jobs.protocols import Executor, ReleaseSource
 from tracker.clock import Clock
+from tracker.pipeline.statistics import Statistics
 from tracker.settings import Settings
 from tracker.store.engine import Store
 
@@ -35,6 +36,7 @@ class Context:
     clock: Clock
     owner: str
     """Names this daemon in leases; the same after a restart, so that it finds its own runs again."""
+    statistics: Statistics
     place: Callable[[], Place]
     find_suite: Callable[[str], Path]
     open_source: Callable[[str, Mapping[str, Any]], ReleaseSource]

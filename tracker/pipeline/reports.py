@@ -28,6 +28,8 @@ def summaries_of(
             for hardware in series.hardware_of(session, row.component_id)
         ]
     return [
-        summarize_release(family, hardware, found.slug, row, other or default_reference(family, row))
+        summarize_release(
+            context.statistics, family, hardware, found.slug, row, other or default_reference(family, row)
+        )
         for family, hardware in families
     ]

@@ -28,7 +28,10 @@ def summarize(context: Context) -> int:
             hardware = names.hardware_slug(session, hardware_class_id)
         now = context.clock.now()
         contents = {
-            release.id or 0: (reference, to_content(summarize_release(family, hardware, component, release, reference)))
+            release.id or 0: (
+                reference,
+                to_content(summarize_release(context.statistics, family, hardware, component, release, reference)),
+            )
             for release in measured_releases(family)
             for reference in [default_reference(family, release)]
         }
