@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, cast
 
 import baselines
 from baselines import ChangePoint, Comparison, ComparisonInput, DetectOptions, SeriesInput
@@ -67,14 +67,12 @@ class StatisticsProcess:
         """Return the answer of one call, or raise what it raised; a process that died is started again once."""
         with self._turn:
             if self._process is None or self._process.poll() is not None:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-                )
-            assert self._process.stdin is not None and self._process.stdout is not None
-            pickle.dump((name, arguments), self._process.stdin)
-            self._process.stdin.flush()
+                self._process = _start()
+            requests, answers = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
+            pickle.dump((name, arguments), requests)
+            requests.flush()
             try:
-                answer = pickle.load(self._process.stdout)  # noqa: S301 (the writer is this same program)
+                answer = pickle.load(answers)  # noqa: S301 (the writer is this same program)
             except EOFError:
                 code = self._process.wait()
                 self._process = None
@@ -82,6 +80,12 @@ class StatisticsProcess:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """Return a process that answers requests; Ctrl-C in the terminal does not reach it."""
+    command = [sys.executable, "-P", "-m", "tracker.pipeline.statistics"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
