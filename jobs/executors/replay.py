@@ -121,6 +121,15 @@ def record(job: JobSpec, status: JobStatus, outputs: Sequence[JobOutput]) -> str
     return json.dumps(recording, sort_keys=True)
 
 
+def record_folder(folder: Path) -> str:
+    """Return the line for the ended attempt whose files lie in `folder`; UserError where it has not ended."""
+    attempt = Attempt(folder)
+    order, status = read(attempt.file("job.json")), attempt.status()
+    if not order or status is None:
+        raise UserError(f"{folder} holds no attempt that has ended")
+    return record(job_from_json(order["job"]), status, attempt.outputs())
+
+
 def _parsed(text: str) -> object:
     """Return a result as JSON, for a readable recording; what is no object or list stays the text it is."""
     try:
