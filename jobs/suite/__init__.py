@@ -19,7 +19,7 @@ from jobs.suite.expansion import (
     plan,
     suite_revision,
 )
-from jobs.suite.loading import example_suites, find_suite, load_suite, shipped_suites, suites_in
+from jobs.suite.loading import example_suites, find_suite, load_suite, recorded_suites, shipped_suites, suites_in
 from jobs.suite.spec import BuildUnderTest, job_spec
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "min_effect_ratio",
     "missing_results",
     "plan",
+    "recorded_suites",
     "shipped_suites",
     "suite_revision",
     "suites_in",

@@ -132,6 +132,11 @@ def example_suites() -> list[Path]:
     return suites_in(SHIPPED / "examples")
 
 
+def recorded_suites() -> Path:
+    """Return the folder with suites that are played from recordings, and the recordings."""
+    return SHIPPED / "recorded"
+
+
 def find_suite(name: str, folders: Sequence[Path] = ()) -> Path:
     """Return the file of that suite: a path, or a name in `folders`, then among the shipped ones and the examples."""
     if name.endswith(".toml") and Path(name).is_file():
