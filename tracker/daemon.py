@@ -41,6 +41,7 @@ class Daemon:
         self._lock: IO[str] | None = None
         self._stopping = threading.Event()
         self._quiet_rounds = 0
+        self._troubles: dict[str, str] = {}
         self._scheduler = BackgroundScheduler(
             timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
@@ -100,13 +101,20 @@ class Daemon:
         self._scheduler.modify_job(name, next_run_time=self._app.clock.now())
 
     def _guarded(self, name: str, call: Callable[[], None]) -> None:
-        """Call one step; what it raises is logged and the clock goes on, since the tables hold the work."""
+        """Call one step; what it raises is logged and the clock goes on, since the tables hold the work.
+
+        A step that fails again in the same way is not logged again until it has worked once.
+        """
         try:
             call()
-        except TryLater as error:
-            log.warning("step.busy", step=name, why=str(error))
-        except Exception:
-            log.error("step.failed", step=name, exc_info=True)
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            if self._troubles.get(name) != told:
+                expected = isinstance(error, TryLater)
+                log.error("step.busy" if expected else "step.failed", exc_info=not expected, step=name, why=told)
+            self._troubles[name] = told
+        else:
+            self._troubles.pop(name, None)
 
 
 def take_folder(home: Path) -> IO[str]:

@@ -13,9 +13,9 @@ from jobs.sources._answers import check_options, make_answer
 
 
 def create(options: Mapping[str, object]) -> ReleaseSource:
-    """Return the source for the recordings of `component` in the folder `path`."""
-    given = check_options("recorded", options, {"path": True, "component": True})
-    return RecordedReleases(Path(given["path"]).expanduser(), given["component"])
+    """Return the source for the recordings of `component` in the folder `path` (the setting `recordings` by default)."""
+    given = check_options("recorded", options, {"path": False, "component": True})
+    return RecordedReleases(Path(given.get("path", ".")).expanduser(), given["component"])
 
 
 class RecordedReleases:
