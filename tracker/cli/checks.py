@@ -1,0 +1,226 @@
+"""The checks of `tracker doctor`: each looks at one thing and says what it found and what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import alerts.errors
+import jobs.errors
+import tracker.errors
+from jobs.environment import capture_host
+from jobs.executors.local import find_uv
+from jobs.suite import Suite, load_suite
+from tracker.app import App, open_app
+from tracker.cli.serving import listen
+from tracker.cli.slack_check import check_token
+from tracker.pipeline.plan import hardware_problem
+from tracker.settings import home_folder
+
+STATES = ("ok", "warn", "fail")
+PROBLEMS = (
+    tracker.errors.TrackerError,
+    jobs.errors.JobsError,
+    alerts.errors.AlertsError,
+    OSError,
+)
+LEAST_FREE_BYTES, ENOUGH_FREE_BYTES = 1_000_000_000, 5_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What was looked at, what was found, and what to do about it."""
+
+    name: str
+    state: str
+    found: str
+    cure: str = ""
+
+
+def ok(name: str, found: str) -> Check:
+    """Return a check that found nothing wrong."""
+    return Check(name=name, state="ok", found=found)
+
+
+def check_all(tell: Callable[[str], None]) -> list[Check]:
+    """Return all checks; `tell` hears of what may take a while."""
+    home = home_folder()
+    checks = [check_python(), *check_installer(), check_home(home), check_disk(home), *check_machine()]
+    try:
+        app = open_app()
+    except PROBLEMS as error:
+        cure = "correct it; `tracker init` shows every setting"
+        return [*checks, Check(name="settings", state="fail", found=str(error), cure=cure)]
+    checks.append(ok("settings", "can be read"))
+    try:
+        checks += [check_store(app), *check_suites(app, tell), check_port(app), check_slack(app, tell)]
+    finally:
+        app.close()
+    return checks
+
+
+def check_python() -> Check:
+    """Return which Python this is; an older one could not have started this command."""
+    return ok("python", f"{platform.python_version()} ({sys.executable})")
+
+
+def check_installer() -> Iterator[Check]:
+    """Yield what makes the environments that releases are installed into."""
+    if uv := find_uv():
+        yield ok("installer", f"uv ({uv})")
+    elif has_pip():
+        cure = "install uv to make environments in seconds instead of a minute"
+        yield Check(name="installer", state="warn", found="pip, uv is not here", cure=cure)
+    else:
+        cure = "install uv, or python3-venv and pip"
+        yield Check(name="installer", state="fail", found="neither uv nor pip", cure=cure)
+
+
+def has_pip() -> bool:
+    """Return whether this Python can make an environment with pip in it."""
+    from importlib.util import find_spec
+
+    return find_spec("ensurepip") is not None
+
+
+def check_home(home: Path) -> Check:
+    """Return whether the service's folder can be written."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        probe = home / f".probe-{os.getpid()}"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        cure = "correct the folder's permissions, or set another TRACKER_HOME"
+        return Check(name="home", state="fail", found=f"{home}: {(error.strerror or '').lower()}", cure=cure)
+    return ok("home", f"{home} can be written")
+
+
+def check_disk(home: Path) -> Check:
+    """Return whether there is room for environments and outputs."""
+    place = next(folder for folder in (home, *home.parents) if folder.exists())
+    free = shutil.disk_usage(place).free
+    found = f"{free / 1e9:.1f} GB free at {place}"
+    if free >= ENOUGH_FREE_BYTES:
+        return ok("disk", found)
+    cure = "each release's environment takes 0.1 to 0.5 GB, GPU software more: free some, or move TRACKER_HOME"
+    return Check(name="disk", state="fail" if free < LEAST_FREE_BYTES else "warn", found=found, cure=cure)
+
+
+def check_machine() -> Iterator[Check]:
+    """Yield what this machine is like to measure on."""
+    host = capture_host()
+    cores = host.cores_allowed or host.cores_logical or 0
+    found = f"{host.cpu_model or 'unknown'}, {cores} cores usable"
+    if cores >= 2:
+        yield ok("cpu", found)
+    else:
+        cure = "with one core the service disturbs what it measures: use a machine with two or more"
+        yield Check(name="cpu", state="warn", found=found, cure=cure)
+    yield check_pinning()
+    if host.load_1min is not None and cores and host.load_1min > cores:
+        cure = "other programs are at work: results are noisier until they end"
+        yield Check(name="load", state="warn", found=f"{host.load_1min:.1f} over the last minute", cure=cure)
+    if host.gpus:
+        yield ok("gpu", ", ".join(f"{gpu.product} (driver {gpu.driver})" for gpu in host.gpus))
+    else:
+        yield ok("gpu", f"none ({host.gpu_note or 'none found'}); suites that need one wait for a host that has it")
+
+
+def check_pinning() -> Check:
+    """Return whether a benchmark can be held on one core."""
+    cure = "runs are marked unpinned and are noisier; allow sched_setaffinity, or measure on Linux"
+    if not hasattr(os, "sched_setaffinity"):
+        return Check(name="pinning", state="warn", found="this system cannot pin to cores", cure=cure)
+    try:
+        os.sched_setaffinity(0, os.sched_getaffinity(0))
+    except OSError as error:
+        return Check(name="pinning", state="warn", found=f"refused: {error.strerror}", cure=cure)
+    return ok("pinning", "a benchmark can be held on its core")
+
+
+def check_store(app: App) -> Check:
+    """Return whether the store opens, and whether a daemon works on it."""
+    from tracker.store.runs import count_states
+
+    try:
+        with app.store.read() as session:
+            runs = sum(count_states(session).values())
+    except PROBLEMS as error:
+        return Check(name="store", state="fail", found=str(error), cure="put it right, or set another TRACKER_HOME")
+    daemon = "a daemon works on it" if app.daemon_state()["running"] else "no daemon works on it"
+    return ok("store", f"opens, {runs} runs, {daemon}")
+
+
+def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
+    """Yield whether each suite can be read and run here, and whether its releases can be asked for."""
+    if not app.settings.suites:
+        yield Check(name="suites", state="warn", found="none is set up", cure="set `suites`, or give --suite")
+    for name in app.settings.suites:
+        try:
+            suite = load_suite(app.find_suite(name))
+        except PROBLEMS as error:
+            cure = "correct it; `tracker suites list` shows the known ones"
+            yield Check(name=f"suite {name}", state="fail", found=str(error), cure=cure)
+            continue
+        yield check_suite(app, suite)
+        tell(f"asking for the releases of {suite.component} ...")
+        yield check_source(app, suite)
+
+
+def check_suite(app: App, suite: Suite) -> Check:
+    """Return whether this host has what a suite needs."""
+    with suppress(*PROBLEMS):
+        if problem := hardware_problem(suite, app.place):
+            return Check(name=f"suite {suite.name}", state="warn", found=problem, cure="run it on another host")
+    return ok(f"suite {suite.name}", f"{suite.title}, runs here")
+
+
+def check_source(app: App, suite: Suite) -> Check:
+    """Return whether a suite's release source answers, and how fast."""
+    name, started = f"releases of {suite.component}", time.monotonic()
+    try:
+        answer = app.open_source(suite.source.kind, suite.source.options).list_builds()
+    except PROBLEMS as error:
+        cure = "nothing new is found until it answers; what is known is still measured"
+        return Check(name=name, state="fail", found=str(error), cure=cure)
+    fitting = sum(build.misfit is None and build.yanked is None for build in answer.builds)
+    found = f"{len(answer.builds)} builds, {fitting} of them fit here, in {time.monotonic() - started:.1f} s"
+    if fitting:
+        return ok(name, found)
+    return Check(name=name, state="warn", found=found, cure="none can be measured on this machine; try another one")
+
+
+def check_port(app: App) -> Check:
+    """Return whether the pages' port is free."""
+    where = f"{app.settings.port} on {app.settings.host}"
+    if app.daemon_state()["running"]:
+        return ok("port", f"{where}: not tried, a daemon runs")
+    try:
+        listen(app.settings.host, app.settings.port).close()
+    except PROBLEMS as error:
+        return Check(name="port", state="warn", found=str(error), cure="")
+    return ok("port", f"{where} is free")
+
+
+def check_slack(app: App, tell: Callable[[str], None]) -> Check:
+    """Return whether Slack takes the token, where one is set."""
+    slack = app.settings.slack
+    if slack.token is None and slack.channel is None:
+        return ok("slack", "not set up, nobody is told there")
+    if slack.token is None or slack.channel is None:
+        cure = "set both TRACKER_SLACK__TOKEN and TRACKER_SLACK__CHANNEL"
+        return Check(name="slack", state="warn", found="token or channel is missing, nothing is sent", cure=cure)
+    tell("asking Slack ...")
+    try:
+        team = check_token(slack.api_url, slack.token.get_secret_value())
+    except PROBLEMS as error:
+        return Check(name="slack", state="fail", found=str(error), cure="correct the token or the address")
+    return ok("slack", f"token accepted by {team}, messages go to {slack.channel}")

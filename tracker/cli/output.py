@@ -1,0 +1,145 @@
+"""What commands print: answers to standard output, everything said on the side to standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import typer
+
+from tracker.cli.exits import NOBODY_READS, drop_output
+
+_GAP = "  "
+_LEAST_WIDTH = 8
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_COLORS = {"bad": "31", "good": "32", "faint": "2", "bold": "1"}
+_TONES = {
+    "bad": {"regressed", "failed", "fail", "regression"},
+    "good": {"improved", "done", "ok", "improvement"},
+    "faint": {"cancelled", "withdrawn"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table; `give` are those that are shortened first where the terminal is narrow."""
+
+    title: str
+    right: bool = False
+    give: bool = False
+
+
+def write(text: str) -> None:
+    """Print an answer; ends the command quietly when nobody reads it any more."""
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+        raise typer.Exit(NOBODY_READS) from None
+
+
+def write_json(value: Any) -> None:
+    """Print an answer as JSON: views and pages become plain values, times ISO 8601."""
+    from tracker.store.views.plain import to_plain
+
+    write(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def note(text: str) -> None:
+    """Say something on the side, on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def write_table(columns: Sequence[Column], rows: Iterable[Sequence[object]], *, empty: str) -> None:
+    """Print rows under their titles, `empty` on the side where there are none; only a terminal shortens them."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    if not cells:
+        note(empty)
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    write("\n".join(lay_out(columns, cells, width=width, colored=has_colors())))
+
+
+def lay_out(
+    columns: Sequence[Column], cells: Sequence[Sequence[str]], *, width: int | None = None, colored: bool = False
+) -> list[str]:
+    """Return the lines of a table, no longer than `width` where that is given."""
+    widths = [
+        max(len(column.title), *(len(row[place]) for row in cells)) if cells else len(column.title)
+        for place, column in enumerate(columns)
+    ]
+    if width is not None:
+        _shrink(widths, columns, width)
+    titles = [paint(line, "bold", colored) for line in [_line(columns, [c.title for c in columns], widths, False)]]
+    return titles + [_line(columns, row, widths, colored) for row in cells]
+
+
+def _shrink(widths: list[int], columns: Sequence[Column], width: int) -> None:
+    """Take from the widest columns that may give until the line fits or nothing is left to take."""
+    givers = [place for place, column in enumerate(columns) if column.give]
+    while givers and sum(widths) + len(_GAP) * (len(widths) - 1) > width:
+        widest = max(givers, key=lambda place: widths[place])
+        if widths[widest] <= _LEAST_WIDTH:
+            return
+        widths[widest] -= 1
+
+
+def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], colored: bool) -> str:
+    parts = []
+    for column, text, width in zip(columns, row, widths, strict=True):
+        shown = text if len(text) <= width else text[: width - 1] + "…"
+        padded = shown.rjust(width) if column.right else shown.ljust(width)
+        parts.append(paint(padded, tone_of(text), colored))
+    return _GAP.join(parts).rstrip()
+
+
+def tone_of(word: str) -> str | None:
+    """Return how a word is meant to look; the word itself always says it too."""
+    return next((tone for tone, words in _TONES.items() if word in words), None)
+
+
+def paint(text: str, tone: str | None, colored: bool) -> str:
+    """Return the text in its colour, unchanged without one."""
+    return f"\x1b[{_COLORS[tone]}m{text}\x1b[0m" if colored and tone else text
+
+
+def has_colors() -> bool:
+    """Return whether standard output shows colours."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def clean(text: str) -> str:
+    """Return the text without what could steer the terminal."""
+    return _CONTROL.sub("", text)
+
+
+def _cell(value: object) -> str:
+    """Return a value on one line without what could steer the terminal, a dash where there is none."""
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, datetime):
+        return format_time(value)
+    return clean(" ".join(str(value).split()))
+
+
+def format_time(moment: datetime | None) -> str:
+    """Return the moment in UTC, to the minute."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}" if moment else "-"
+
+
+def format_duration(seconds: float | None) -> str:
+    """Return a duration as people say it: `8 s`, `3 min`, `2 h 5 min`."""
+    if seconds is None:
+        return "-"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,199 @@
+"""runs: benchmarks asked for, looked at, ended and repeated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracker.cli.access import note_queued, opened
+from tracker.cli.options import Component, Json, Limit, Release, SuiteName, Words, examples
+from tracker.cli.output import Column, format_duration, format_time, note, write, write_json, write_table
+
+if TYPE_CHECKING:
+    from tracker.app import App
+    from tracker.store.views.runs import RunDetail, RunItem
+
+STATES = ("queued", "running", "measured", "done", "failed", "cancelled")
+COLUMNS = (
+    Column(title="run"),
+    Column(title="state"),
+    Column(title="release"),
+    Column(title="suite"),
+    Column(title="repeat", right=True),
+    Column(title="took", right=True),
+    Column(title="finished"),
+    Column(title="reason", give=True),
+)
+
+RunName = Annotated[str, typer.Argument(help="Run: its id, or the beginning or end of one.")]
+Repeats = Annotated[int | None, typer.Option(help="Fresh processes for each config.", show_default="the suite's")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    group = typer.Typer(help="Benchmarks: ask, look, end, repeat.", no_args_is_help=True, rich_markup_mode=None)
+    group.command(
+        epilog=examples(
+            "tracker runs trigger onnxruntime 1.28.0", "tracker runs trigger llamacpp 0.2.1 --repeats 3 --json"
+        )
+    )(trigger)
+    group.command("list", epilog=examples("tracker runs list", "tracker runs list --state failed"))(list_)
+    group.command(epilog=examples("tracker runs show 019ad2f4"))(show)
+    group.command(epilog=examples("tracker runs logs 019ad2f4", "tracker runs logs -f 019ad2f4"))(logs)
+    group.command(epilog=examples("tracker runs record onnxruntime > onnxruntime.jsonl"))(record)
+    group.command(epilog=examples("tracker runs cancel 019ad2f4"))(cancel)
+    group.command(epilog=examples("tracker runs rerun 019ad2f4", "tracker runs rerun 019ad2f4 --repeats 5"))(rerun)
+    app.add_typer(group, name="runs")
+
+
+def trigger(suite: SuiteName, release: Release, repeats: Repeats = None, as_json: Json = False) -> None:
+    """Measure a release with a suite, before anything else that waits."""
+    with opened() as app:
+        from tracker.app import whoami
+
+        _tell_queued(app.trigger(suite, release, whoami(), repeats), as_json)
+        note_queued(app)
+
+
+def rerun(run: RunName, repeats: Annotated[int, typer.Option(help="How often.")] = 1, as_json: Json = False) -> None:
+    """Measure the same config on the same build again."""
+    with opened() as app:
+        from tracker.app import whoami
+        from tracker.cli.names import find_run_id
+
+        with app.store.read() as session:
+            name = find_run_id(session, run)
+        _tell_queued(app.rerun(name, whoami(), repeats), as_json)
+        note_queued(app)
+
+
+def _tell_queued(ids: list[str], as_json: bool) -> None:
+    write_json({"runs": ids}) if as_json else write("\n".join(ids))
+
+
+def cancel(run: RunName, as_json: Json = False) -> None:
+    """End a queued or running benchmark."""
+    with opened() as app:
+        from tracker.app import whoami
+        from tracker.cli.names import find_run_id
+        from tracker.store.runs import find_run
+
+        with app.store.read() as session:
+            name = find_run_id(session, run)
+        app.cancel(name, whoami())
+        with app.store.read() as session:
+            found = find_run(session, name)
+    if as_json:
+        write_json({"run": found.public_id, "state": found.state})
+    else:
+        write(f"{found.public_id}: {'being ended' if found.state == 'running' else found.state}")
+
+
+def list_(
+    state: Annotated[
+        str | None,
+        typer.Option(help=f"Only in this state: {', '.join(STATES)}.", autocompletion=lambda: list(STATES)),
+    ] = None,
+    component: Component = None,
+    release: Annotated[str | None, typer.Option(help="Only of this release.")] = None,
+    text: Words = None,
+    limit: Limit = 50,
+    as_json: Json = False,
+) -> None:
+    """Show the runs, newest first."""
+    with opened() as app:
+        from tracker.store.views.runs import list_runs
+
+        with app.store.read() as session:
+            page = list_runs(session, state=state, component=component, release=release, text=text, limit=limit)
+    if as_json:
+        write_json(page)
+        return
+    write_table(COLUMNS, [_row(run) for run in page.items], empty="no run; `tracker serve` plans them")
+    if page.next:
+        note(f"the newest {limit}; --limit shows more")
+
+
+def _row(run: RunItem) -> tuple[object, ...]:
+    from tracker.cli.names import shorten
+
+    took = format_duration(run.duration_s)
+    name = f"{run.component}/{run.release.display}"
+    return shorten(run.id), run.state, name, run.suite, run.repeat, took, run.finished_at, run.reason
+
+
+def show(run: RunName, as_json: Json = False) -> None:
+    """Show one run: its attempts, what they left, its values, and what was put aside and why."""
+    with opened() as app:
+        detail = find_detail(app, run)
+    if as_json:
+        write_json(detail)
+        return
+    one = detail.run
+    write(f"{one.component} {one.release.display}: {one.suite}, {one.config}, repeat {one.repeat}")
+    write(f"run {one.id} is {one.state}" + (f": {one.reason}" if one.reason else ""))
+    write(f"build {detail.build_tag} ({detail.build_kind}, {detail.build_digest}) on {one.hardware}")
+    if one.requested_by:
+        write(f"asked for by {one.requested_by}")
+    _write_attempts(detail)
+    _write_values(detail)
+
+
+def find_detail(app: App, named: str) -> RunDetail:
+    """Return the run with this id or a part of it that is enough; UserError when none or several fit."""
+    from tracker.cli.names import find_run_id
+    from tracker.errors import UserError
+    from tracker.store.views.runs import show_run
+
+    with app.store.read() as session:
+        found = show_run(session, find_run_id(session, named))
+    if found is None:
+        raise UserError(f"no run {named!r}; `tracker runs list` shows them")
+    return found
+
+
+def _write_attempts(detail: RunDetail) -> None:
+    for attempt in detail.attempts:
+        state = attempt.outcome or "not ended"
+        times = f"{format_time(attempt.started_at)} to {format_time(attempt.ended_at)}"
+        flags = f" [{attempt.flags}]" if attempt.flags else ""
+        write(f"\nattempt {attempt.number} on {attempt.host}, {times}: {state}{flags} {attempt.detail}".rstrip())
+        for output in attempt.outputs:
+            write(f"  {output.kind}: {output.path} ({output.size_bytes:,} bytes)")
+        for aside in attempt.put_aside:
+            write(f"  put aside: {aside.key} = {aside.raw}: {aside.reason}")
+
+
+def _write_values(detail: RunDetail) -> None:
+    from alerts.wording import format_value
+
+    if detail.values:
+        write("")
+        rows = [(one.name, one.metric, format_value(one.value, one.unit), one.samples) for one in detail.values]
+        columns = (Column(title="series", give=True), Column(title="metric"), Column(title="value", right=True))
+        write_table((*columns, Column(title="samples", right=True)), rows, empty="")
+
+
+def logs(
+    run: RunName,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Print what the benchmark printed, so far or until its end."""
+    with opened() as app:
+        from tracker.cli.following import follow_log, read_log
+
+        if as_json:
+            write_json(read_log(app, run))
+        else:
+            follow_log(app, run, to_the_end=follow)
+
+
+def record(suite: SuiteName) -> None:
+    """Write a suite's measured runs as recordings, one a line: for `tracker demo`, or for somebody else's."""
+    with opened() as app:
+        from tracker.pipeline.recordings import list_recordings
+
+        for line in list_recordings(app.context, suite):
+            write(line)

@@ -1,0 +1,43 @@
+"""The text of a settings file, made from the settings themselves, so that it cannot fall behind them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from tracker.settings import RuleSettings, Settings, SlackSettings
+
+HEAD = """# Settings of the release regression tracker. Each line shows a default: take the `#` away to change it.
+# A variable wins over this file: TRACKER_PORT=9000, TRACKER_SLACK__CHANNEL='#perf'.
+"""
+
+
+def write_settings() -> str:
+    """Return a whole tracker.toml in which every setting is explained and none is changed."""
+    parts = [HEAD, *(_entry(name, field) for name, field in _plain_fields(Settings))]
+    parts += ["# [slack]\n" + "".join(_entry(name, field) for name, field in _plain_fields(SlackSettings))]
+    rules = "".join(_entry(name, field) for name, field in _plain_fields(RuleSettings))
+    parts.append("# Who is told of what; several [[rules]] may stand one after another.\n# [[rules]]\n" + rules)
+    return "\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _plain_fields(model: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
+    """Return the settings of a table that are not tables themselves; the home folder is set by a variable."""
+    return [(name, field) for name, field in model.model_fields.items() if name not in ("home", "slack", "rules")]
+
+
+def _entry(name: str, field: FieldInfo) -> str:
+    value = "default" if field.default is PydanticUndefined else field.default
+    shown = '""' if value is None else _toml(value)
+    unset = " (not set)" if value is None else ""
+    return f"\n# {field.description}{unset}\n# {name} = {shown}\n"
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML writes it; JSON writes texts, numbers, booleans and lists alike."""
+    return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)

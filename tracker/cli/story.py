@@ -1,0 +1,135 @@
+"""What there is to tell while the first set of runs is measured: from looking for releases to the first result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from jobs.suite import Suite, load_suite
+from tracker.app import App
+from tracker.cli.estimate import FirstSet, Pace, planned_runs
+from tracker.cli.output import format_duration
+from tracker.cli.results import lay_out_results
+from tracker.pipeline.plan import hardware_problem
+from tracker.pipeline.watch import source_name
+from tracker.store import catalog, series
+from tracker.store.views.overview import SourceView, list_sources
+
+LOOK_S = 1.0
+LOOK_LATER_S = 5.0
+PLANNED_WITHIN_LOOKS = 10
+
+
+class Story:
+    """Tells each thing once: `say` prints a line that stays, `show` the line that is kept up to date."""
+
+    def __init__(self, app: App, *, say: Callable[[str], None], show: Callable[[str], None]) -> None:
+        self._app, self._say, self._show = app, say, show
+        self._suites = [load_suite(app.find_suite(name)) for name in app.settings.suites]
+        self._told: set[str] = set()
+        self._pace = Pace()
+        self._looks = 0
+        self._finished = False
+
+    def go_on(self) -> float:
+        """Tell what is new; return the seconds until it is worth looking again."""
+        if not self._suites:
+            self._once("no suite is set up: nothing is measured (set `suites`, or give --suite)")
+            return LOOK_LATER_S
+        answered = [suite for suite in self._suites if self._tell_source(suite)]
+        if not answered:
+            return LOOK_S
+        with self._app.store.read() as session:
+            planned = [planned_runs(session, suite.component, suite.name) for suite in answered]
+            unread = bool(series.dirty_series(session))
+        first = FirstSet.of([run for runs in planned for run in runs])
+        if self._finished:
+            self._show(_tell_background(first))
+            return LOOK_LATER_S
+        self._tell_failures(first)
+        if first.total == 0:
+            return self._tell_nothing(answered)
+        if first.left or unread:
+            self._show(self._tell_progress(first))
+            return LOOK_S
+        self._finished = True
+        self._tell_result(answered)
+        return LOOK_S
+
+    def _once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._say(text)
+
+    def _tell_source(self, suite: Suite) -> bool:
+        """Say what became of looking for releases; return whether some are known."""
+        name = source_name(suite)
+        if problem := hardware_problem(suite, self._app.place):
+            self._once(f"{suite.name}: {problem}; its runs wait for a host that has it")
+        with self._app.store.read() as session:
+            source = next((one for one in list_sources(session) if one.source == name), None)
+            component = catalog.known_component(session, suite.component)
+            known = len(catalog.ordered_releases(session, component)) if component else 0
+        if source is not None and source.problem:
+            self._tell_unreachable(suite, source)
+        if known:
+            self._once(f"found {known} releases of {suite.component}")
+        elif source is not None and source.answered_at:
+            self._once(f"the source of {suite.component} answered, but lists no release that can be read")
+        else:
+            self._once(f"looking for releases of {suite.component} ...")
+        return known > 0
+
+    def _tell_unreachable(self, suite: Suite, source: SourceView) -> None:
+        again = ""
+        if source.asked_at:
+            at = source.asked_at + timedelta(seconds=self._app.settings.watch_every_s)
+            again = f" The next try is at {at:%H:%M} UTC; `tracker releases check` tries at once."
+        self._once(f"looking for releases of {suite.component} failed: {source.problem}.{again}")
+        self._once("Recorded results can be shown without a network: make demo")
+
+    def _tell_nothing(self, suites: Sequence[Suite]) -> float:
+        self._looks += 1
+        if self._looks == PLANNED_WITHIN_LOOKS:
+            for suite in suites:
+                wanted = suite.releases.versions or "any"
+                self._once(f"{suite.name}: none of the known releases can be measured here (versions {wanted})")
+        return LOOK_S
+
+    def _tell_failures(self, first: FirstSet) -> None:
+        for run in first.runs:
+            if run.state == "failed":
+                self._once(f"{run.component} {run.release.display} failed: {run.reason}")
+
+    def _tell_progress(self, first: FirstSet) -> str:
+        estimates = {suite.name: suite.run.estimate_s for suite in self._suites}
+        self._pace.see(first, self._app.clock.now())
+        left_s = self._pace.estimate_s(first, estimates)
+        parts = [f"{first.total - first.left} of {first.total} runs"]
+        if first.running:
+            run = first.running
+            parts.append(f"measuring {run.component} {run.release.display} (run {run.repeat})")
+        if first.failed:
+            parts.append(f"{first.failed} failed")
+        if first.left == 0:
+            parts.append("reading the results")
+        elif left_s is not None:
+            parts.append(f"about {format_duration(max(1.0, left_s))} left")
+        return " · ".join(parts)
+
+    def _tell_result(self, suites: Sequence[Suite]) -> None:
+        self._show("")
+        with self._app.store.read() as session:
+            for suite in suites:
+                for text in lay_out_results(session, suite.component, suite.name):
+                    self._say(text)
+        self._say(f"pages: {self._app.settings.link_base}/")
+        self._say("further releases are measured in the background; Ctrl-C ends")
+
+
+def _tell_background(first: FirstSet) -> str:
+    """Return where the background work stands; empty when nothing waits."""
+    if not first.waiting:
+        return ""
+    running = f": {first.at_work.component} {first.at_work.release.display}" if first.at_work else ""
+    return f"in the background{running} · {first.waiting} runs wait"

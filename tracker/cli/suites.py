@@ -1,0 +1,120 @@
+"""suites: what is measured, checked and counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tracker.cli.access import opened
+from tracker.cli.options import Json, SuiteName, complete_suites, examples
+from tracker.cli.output import Column, format_duration, write, write_json, write_table
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="Suites, by name or as paths.", autocompletion=complete_suites, show_default="all known"),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    group = typer.Typer(help="What is measured and how.", no_args_is_help=True, rich_markup_mode=None)
+    group.command("list", epilog=examples("tracker suites list", "tracker suites list --json"))(list_)
+    group.command(epilog=examples("tracker suites check", "tracker suites check ./my-suite.toml"))(check)
+    group.command(epilog=examples("tracker suites plan onnxruntime", "tracker suites plan llamacpp --json"))(plan)
+    app.add_typer(group, name="suites")
+
+
+def list_(as_json: Json = False) -> None:
+    """Show the known suites: your own, the shipped ones and the examples."""
+    with opened() as app:
+        items = [_describe(path, kind, app.settings.suites) for path, kind in _known(app.settings.suite_folders)]
+    if as_json:
+        write_json({"items": items, "next": None})
+        return
+    columns = (Column(title="suite"), Column(title="kind"), Column(title="component"), Column(title="runs"))
+    rows = [(i["name"], i["kind"], i["component"], "daemon" if i["chosen"] else "", i["title"]) for i in items]
+    write_table((*columns, Column(title="title", give=True)), rows, empty="no suite")
+
+
+def _known(folders: list[Path]) -> list[tuple[Path, str]]:
+    """Return the suite files that a name can mean, each name once, with where they come from."""
+    from jobs.suite import example_suites, shipped_suites, suites_in
+
+    known = [(path, "own") for folder in folders for path in suites_in(folder)]
+    known += [(path, "shipped") for path in shipped_suites()] + [(path, "example") for path in example_suites()]
+    first: dict[str, tuple[Path, str]] = {}
+    for path, kind in known:
+        first.setdefault(path.stem, (path, kind))
+    return list(first.values())
+
+
+def _describe(path: Path, kind: str, chosen: list[str]) -> dict[str, Any]:
+    """Return what a list says of a suite; one with mistakes is listed with them."""
+    from jobs.errors import UserError
+    from jobs.suite import load_suite
+
+    item = {"name": path.stem, "kind": kind, "file": str(path), "chosen": path.stem in chosen}
+    try:
+        suite = load_suite(path)
+    except UserError as error:
+        return item | {"component": None, "title": f"has mistakes: {error}", "error": str(error)}
+    return item | {"component": suite.component, "title": suite.title, "error": None}
+
+
+def check(names: Names = None, as_json: Json = False) -> None:
+    """Read suites and say every mistake in them, with file, key and cure."""
+    from jobs.errors import UserError
+    from jobs.suite import load_suite
+
+    with opened() as app:
+        paths = [app.find_suite(name) for name in names or []] or [p for p, _ in _known(app.settings.suite_folders)]
+    checked, problems = [], []
+    for path in paths:
+        try:
+            load_suite(path)
+            checked.append({"file": str(path), "error": None})
+        except UserError as error:
+            checked.append({"file": str(path), "error": str(error)})
+            problems.append(str(error))
+    if as_json:
+        write_json({"items": checked, "next": None})
+    else:
+        good = [one["file"] for one in checked if one["error"] is None]
+        write("\n".join(f"{file}: good" for file in good)) if good else None
+    if problems:
+        raise UserError("\n".join(problems))
+
+
+def plan(suite: SuiteName, as_json: Json = False) -> None:
+    """Show what measuring one release takes: configs, runs, time; and which releases come first."""
+    from jobs.suite import load_suite
+    from jobs.suite import plan as plan_suite
+    from tracker.cli.wanted import wanted_releases
+    from tracker.pipeline.suites import PYTHON_MINOR
+
+    with opened() as app:
+        read = load_suite(app.find_suite(suite))
+        work = plan_suite(read, python_minor=PYTHON_MINOR)
+        releases = wanted_releases(app, read)
+    if as_json:
+        write_json(
+            {
+                "suite": read.name,
+                "configs": [config.labels for config in work.configs],
+                "repeats": work.repeats,
+                "runs_per_release": work.runs,
+                "estimate_s": work.estimate_s,
+                "releases": releases,
+            }
+        )
+        return
+    times = f", about {format_duration(work.estimate_s)} after set-up" if work.estimate_s is not None else ""
+    write(f"{read.title}\n{len(work.configs)} configs x {work.repeats} repeats = {work.runs} runs a release{times}\n")
+    labels = [" ".join(f"{key}={value}" for key, value in config.labels.items()) for config in work.configs]
+    write_table((Column(title="config"),), [(label,) for label in labels], empty="no config")
+    write("")
+    rows = [(one["release"], one["priority"], one["obstacle"]) for one in releases]
+    columns = (Column(title="release"), Column(title="priority", right=True), Column(title="why not", give=True))
+    write_table(columns, rows, empty="no release is known yet; `tracker releases check` asks for them")

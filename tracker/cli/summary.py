@@ -1,0 +1,4 @@
+import typer
+
+
+def add_to(app: typer.Typer) -> None: ...
