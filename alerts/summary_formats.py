@@ -120,8 +120,9 @@ def _row_mark(row: SummaryRow) -> str:
 
 
 def _row_effect(row: SummaryRow) -> str:
-    """Return the change as a percentage, empty where there are no two levels."""
-    return "" if row.before is None or row.after is None else format_effect(row.effect_ratio)
+    """Return the change as a percentage, empty where there are no two levels or too little to say."""
+    unknown = row.before is None or row.after is None or (row.effect_ratio is None and row.before != 0)
+    return "" if unknown else format_effect(row.effect_ratio)
 
 
 def _make_line(row: SummaryRow, base_url: str | None) -> Line:

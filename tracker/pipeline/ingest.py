@@ -58,7 +58,8 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
         outputs = runs.outputs_of(session, attempt_id)
     suite = read_suite_text(facts.suite_text, facts.suite_file)
     reading = judge_result(suite, facts.labels, parse_output(context, suite, facts.labels, outputs))
-    if CONTENDED in reading.flags and attempt.number < CONTENDED_ATTEMPTS:
+    known_flags = frozenset(filter(None, attempt.flags.split(",")))
+    if CONTENDED in reading.flags and "replayed" not in known_flags and attempt.number < CONTENDED_ATTEMPTS:
         reading = Reading(state="queued", reason=AGAIN, flags=reading.flags)
     now = context.clock.now()
     with context.store.write() as session:
@@ -68,7 +69,7 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
             attempt_id,
             state=reading.state,
             reason=reading.reason,
-            flags=",".join(sorted(reading.flags | set(filter(None, attempt.flags.split(","))))),
+            flags=",".join(sorted(reading.flags | known_flags)),
             outcome={"failed": "parse_failed", "queued": "infra_failed"}.get(reading.state, "ok"),
             now=now,
         )
