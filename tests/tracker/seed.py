@@ -406,7 +406,7 @@ class _Seeder:
                 direction=direction,
                 state=state,
                 headline=headline,
-                content="{}",
+                content='{"sinks": ["console"]}',
                 created_at=NOW - timedelta(hours=5),
                 changed_at=NOW,
             )

@@ -44,7 +44,7 @@ class WebService(Protocol):
         ...
 
     def rerun_series(self, series: str, release: str, who: str) -> list[str]:
-        """Return the ids of the runs that were queued to measure a release of a series again."""
+        """Return the ids of the runs that were queued to repeat what a series has of a release."""
         ...
 
     def trigger(self, suite: str, release: str, who: str) -> list[str]:

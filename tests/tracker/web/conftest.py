@@ -1,8 +1,10 @@
-"""A seeded service and a client of its pages."""
+"""A service with a seeded store, and a client of its pages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,19 @@ import pytest
 
 from tests.tracker.seed import NOW, Seeded, copy_store, make_template
 from tests.tracker.web.client import Client
-from tests.tracker.web.desk import Desk, FixedClock
+from tracker.app import App
 from tracker.settings import Settings
+from tracker.store.tokens import create_token
+
+
+@dataclass(frozen=True)
+class FixedClock:
+    """Always the same moment."""
+
+    moment: datetime = NOW
+
+    def now(self) -> datetime:
+        return self.moment
 
 
 @pytest.fixture(scope="session")
@@ -23,22 +36,18 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture
-def make_desk(
-    tmp_path: Path, templates: dict[str, Any], request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Desk]]:
+def make_app(tmp_path: Path, templates: dict[str, Any], request: pytest.FixtureRequest) -> Iterator[Callable[..., App]]:
     """Makes a service over a store that is empty unless the test asks for `seeded`, with the settings given."""
-    desks: list[Desk] = []
-    template = templates["full" if "seeded" in request.fixturenames else "empty"]
+    copy_store(templates["full" if "seeded" in request.fixturenames else "empty"], tmp_path).close()
+    apps: list[App] = []
 
-    def make(**settings: Any) -> Desk:
-        store = copy_store(template, tmp_path)
-        desk = Desk(store=store, settings=Settings(home=tmp_path, **settings), clock=FixedClock(NOW))
-        desks.append(desk)
-        return desk
+    def make(**settings: Any) -> App:
+        apps.append(App(Settings(home=tmp_path, **settings), FixedClock()))
+        return apps[-1]
 
     yield make
-    for desk in desks:
-        desk.store.close()
+    for app in apps:
+        app.close()
 
 
 @pytest.fixture
@@ -46,8 +55,8 @@ def make_client() -> Iterator[Callable[..., Client]]:
     """Makes a client of a service, by the address given."""
     clients: list[Client] = []
 
-    def make(desk: Desk, base_url: str = "http://127.0.0.1:8765") -> Client:
-        clients.append(Client(desk, base_url))
+    def make(app: App, base_url: str = "http://127.0.0.1:8765") -> Client:
+        clients.append(Client(app, base_url))
         return clients[-1]
 
     yield make
@@ -56,8 +65,8 @@ def make_client() -> Iterator[Callable[..., Client]]:
 
 
 @pytest.fixture
-def desk(make_desk: Callable[..., Desk]) -> Desk:
-    return make_desk()
+def app(make_app: Callable[..., App]) -> App:
+    return make_app()
 
 
 @pytest.fixture
@@ -68,5 +77,12 @@ def seeded(templates: dict[str, Any]) -> Seeded:
 
 
 @pytest.fixture
-def client(desk: Desk, make_client: Callable[..., Client]) -> Client:
-    return make_client(desk)
+def client(app: App, make_client: Callable[..., Client]) -> Client:
+    return make_client(app)
+
+
+@pytest.fixture
+def token(app: App) -> str:
+    """An API token named `ci`."""
+    with app.store.write() as session:
+        return create_token(session, "ci", now=NOW)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.tracker.seed import VERSIONS, Seeded
-from tests.tracker.web.client import Client
-from tests.tracker.web.desk import TOKEN, Desk
-
-PROGRAM = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+from tests.tracker.web.client import Client, asked
+from tracker.app import App
 
 
 @pytest.mark.parametrize("kind", ["releases", "series", "runs", "alerts"])
@@ -89,24 +87,27 @@ def test_a_run_tells_its_attempts_and_values(client: Client, seeded: Seeded) -> 
     assert failed["attempts"][0]["outcome"] == "tool_failed"
 
 
-def test_programs_can_ask_for_runs_and_decide_about_alerts(client: Client, desk: Desk, seeded: Seeded) -> None:
-    asked = client.post("/api/v1/runs", json={"suite": "onnxruntime", "release": "1.28.0"}, headers=PROGRAM)
-    assert asked.status_code == 201
-    wrong = client.post("/api/v1/runs", json={"suite": "onnx", "release": "1.28.0"}, headers=PROGRAM)
-    assert (wrong.status_code, wrong.json()) == (400, {"error": "there is no suite 'onnx'; known: onnxruntime"})
-    unknown = client.post("/api/v1/runs", json={"suite": "onnx", "releases": "1"}, headers=PROGRAM)
+def test_programs_can_ask_for_runs_and_decide_about_alerts(
+    client: Client, app: App, seeded: Seeded, token: str
+) -> None:
+    program = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    wanted = client.post("/api/v1/runs", json={"suite": "onnxruntime", "release": "1.28.0"}, headers=program)
+    assert wanted.status_code == 201
+    queued = client.get(f"/api/v1/runs/{wanted.json()['runs'][0]}").json()["run"]
+    assert (queued["state"], queued["requested_by"]) == ("queued", "ci")
+    wrong = client.post("/api/v1/runs", json={"suite": "onnxruntim", "release": "1.28.0"}, headers=program)
+    assert wrong.status_code == 400
+    assert "onnxruntime" in wrong.json()["error"]
+    unknown = client.post("/api/v1/runs", json={"suite": "onnxruntime", "releases": "1"}, headers=program)
     assert unknown.status_code == 422
-    cancelled = client.post(f"/api/v1/runs/{seeded.runs['1.32.0'][4]}/cancel", headers=PROGRAM).json()
+    cancelled = client.post(f"/api/v1/runs/{seeded.runs['1.32.0'][4]}/cancel", headers=program).json()
     assert cancelled["run"]["state"] == "cancelled"
     path = f"/api/v1/alerts/{seeded.alerts[1]}/triage"
-    decided = client.post(path, json={"state": "infra", "note": "noisy host"}, headers=PROGRAM).json()
+    decided = client.post(path, json={"state": "infra", "note": "noisy host"}, headers=program).json()
     assert decided["alert"]["state"] == "infra"
-    assert decided["decisions"][-1] == {
-        "state": "infra",
-        "who": "ci",
-        "note": "noisy host",
-        "at": "2026-12-01T17:00:00Z",
-    }
+    told = {"state": "infra", "who": "ci", "note": "noisy host", "at": "2026-12-01T17:00:00Z"}
+    assert decided["decisions"][-1] == told
+    assert [event for event, _, _ in asked(app)] == ["runs:triggered", "run:cancelled", "alert:triaged"]
 
 
 def test_the_description_names_every_path(client: Client) -> None:

@@ -10,7 +10,8 @@ import pytest
 import uvicorn
 
 from tests.tracker.seed import Seeded
-from tests.tracker.web.desk import Desk
+from tests.tracker.web.client import asked
+from tracker.app import App
 from tracker.web.server import create_web
 
 ARGUMENTS = [
@@ -25,11 +26,11 @@ ARGUMENTS = [
 
 
 @pytest.fixture
-def address(desk: Desk) -> Iterator[str]:
+def address(app: App) -> Iterator[str]:
     """The address of the pages, served on loopback; the chart scripts are made before."""
-    app = create_web(desk)
-    app.state.site.bundle.build()
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
+    web = create_web(app)
+    web.state.site.bundle.build()
+    server = uvicorn.Server(uvicorn.Config(web, log_level="error", lifespan="on"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -39,7 +40,7 @@ def address(desk: Desk) -> Iterator[str]:
 
 
 @pytest.mark.real("chromium")
-def test_a_walk_from_the_overview_to_a_rerun(address: str, desk: Desk, seeded: Seeded) -> None:
+def test_a_walk_from_the_overview_to_a_rerun(address: str, app: App, seeded: Seeded) -> None:
     from playwright.sync_api import expect, sync_playwright
 
     problems: list[str] = []
@@ -78,4 +79,4 @@ def test_a_walk_from_the_overview_to_a_rerun(address: str, desk: Desk, seeded: S
         expect(page.get_by_text("It waits for its turn")).to_be_visible()
         browser.close()
     assert problems == []
-    assert desk.asked[-1][0] == "rerun"
+    assert asked(app)[-1][0] == "run:rerun"

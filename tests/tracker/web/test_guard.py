@@ -9,15 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tracker.seed import Seeded
-from tests.tracker.web.client import HTML, SAME_ORIGIN, Client
-from tests.tracker.web.desk import TOKEN, Desk
+from tests.tracker.web.client import HTML, SAME_ORIGIN, Client, asked
+from tracker.app import App
 from tracker.settings import Settings
 from tracker.web.guard import check_host
 
-MakeDesk = Callable[..., Desk]
+MakeApp = Callable[..., App]
 MakeClient = Callable[..., Client]
-BEARER = {"authorization": f"Bearer {TOKEN}"}
 JSON = {"content-type": "application/json"}
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "[::1]:8765", "localhost", "127.9.9.9"])
@@ -33,16 +36,16 @@ def test_a_foreign_name_that_points_here_gets_nothing(client: Client, seeded: Se
 
 
 def test_the_public_url_is_a_name_of_this_service(
-    make_desk: Callable[..., Desk], make_client: Callable[..., Client]
+    make_app: Callable[..., App], make_client: Callable[..., Client]
 ) -> None:
-    client = make_client(make_desk(public_url="https://perf.example/"), "https://perf.example")
+    client = make_client(make_app(public_url="https://perf.example/"), "https://perf.example")
     assert client.get("/healthz").status_code == 200
 
 
 def test_listening_on_all_addresses_serves_addresses_but_no_unknown_names(
-    make_desk: Callable[..., Desk], make_client: Callable[..., Client]
+    make_app: Callable[..., App], make_client: Callable[..., Client]
 ) -> None:
-    client = make_client(make_desk(host="0.0.0.0"))
+    client = make_client(make_app(host="0.0.0.0"))
     assert client.get("/healthz", headers={"host": "10.0.0.7:8765"}).status_code == 200
     assert client.get("/healthz", headers={"host": "evil.example"}).status_code == 403
 
@@ -53,11 +56,11 @@ def test_no_host_text_breaks_the_check(text: str) -> None:
     assert refusal is None or refusal.reason
 
 
-def test_our_own_page_may_ask_for_a_rerun(client: Client, desk: Desk, seeded: Seeded) -> None:
+def test_our_own_page_may_ask_for_a_rerun(client: Client, app: App, seeded: Seeded) -> None:
     run = seeded.runs["1.28.0"][0]
     answer = client.post(f"/runs/{run}/rerun", headers=SAME_ORIGIN)
     assert answer.status_code == 303
-    assert desk.asked == [("rerun", run, "page")]
+    assert asked(app) == [("run:rerun", run, "page")]
     assert "queued" in client.get(answer.headers["location"], headers=HTML).text
 
 
@@ -72,71 +75,76 @@ def test_our_own_page_may_ask_for_a_rerun(client: Client, desk: Desk, seeded: Se
         {"origin": "http://localhost:8765", "sec-fetch-site": "same-site"},
         {"sec-fetch-site": "none"},
         {"origin": "https://127.0.0.1:8765"},
-        {**BEARER, "origin": "http://evil.example"},
         {},
         JSON,
         {"content-type": "text/plain"},
     ],
 )
 def test_no_other_page_can_spend_machine_hours(
-    client: Client, desk: Desk, seeded: Seeded, headers: dict[str, str]
+    client: Client, app: App, seeded: Seeded, headers: dict[str, str]
 ) -> None:
     for path in (f"/runs/{seeded.runs['1.28.0'][0]}/rerun", f"/api/v1/runs/{seeded.runs['1.28.0'][0]}/rerun"):
         answer = client.post(path, headers=headers)
         assert answer.status_code == 403
         assert answer.json()["error"]
-    assert desk.asked == []
+    assert asked(app) == []
 
 
-def test_a_program_with_a_token_may_ask_and_is_named(client: Client, desk: Desk, seeded: Seeded) -> None:
+def test_a_token_in_another_pages_request_is_refused(client: Client, app: App, seeded: Seeded, token: str) -> None:
+    headers = {**bearer(token), "origin": "http://evil.example"}
+    assert client.post(f"/runs/{seeded.runs['1.28.0'][0]}/rerun", headers=headers).status_code == 403
+    assert asked(app) == []
+
+
+def test_a_program_with_a_token_may_ask_and_is_named(client: Client, app: App, seeded: Seeded, token: str) -> None:
     run = seeded.runs["1.28.0"][0]
-    answer = client.post(f"/api/v1/runs/{run}/rerun", headers={**BEARER, **JSON})
+    answer = client.post(f"/api/v1/runs/{run}/rerun", headers={**bearer(token), **JSON})
     assert answer.status_code == 201
     assert len(answer.json()["runs"]) == 1
-    assert desk.asked == [("rerun", run, "ci")]
+    assert asked(app) == [("run:rerun", run, "ci")]
 
 
-def test_a_program_must_send_json(client: Client, desk: Desk, seeded: Seeded) -> None:
+def test_a_program_must_send_json(client: Client, app: App, seeded: Seeded, token: str) -> None:
     run = seeded.runs["1.28.0"][0]
-    form = {**BEARER, "content-type": "application/x-www-form-urlencoded"}
+    form = {**bearer(token), "content-type": "application/x-www-form-urlencoded"}
     assert client.post(f"/api/v1/runs/{run}/rerun", headers=form).status_code == 415
-    assert desk.asked == []
+    assert asked(app) == []
 
 
-def test_a_wrong_token_is_refused_even_from_our_own_page(client: Client, desk: Desk, seeded: Seeded) -> None:
+def test_a_wrong_token_is_refused_even_from_our_own_page(client: Client, app: App, seeded: Seeded) -> None:
     wrong = {**SAME_ORIGIN, "authorization": "Bearer trk_wrong"}
     answer = client.post(f"/runs/{seeded.runs['1.28.0'][0]}/rerun", headers=wrong)
     assert answer.status_code == 401
     assert "tracker tokens create" in answer.json()["error"]
-    assert desk.asked == []
+    assert asked(app) == []
 
 
 def test_beyond_this_machine_every_change_needs_a_token(
-    make_desk: MakeDesk, make_client: MakeClient, seeded: Seeded
+    make_app: MakeApp, make_client: MakeClient, seeded: Seeded, token: str
 ) -> None:
-    desk = make_desk(host="0.0.0.0")
-    client = make_client(desk)
+    app = make_app(host="0.0.0.0")
+    client = make_client(app)
     path = f"/runs/{seeded.runs['1.28.0'][0]}/rerun"
     assert "sign in" in client.get("/", headers=HTML).text
     assert client.post(path, headers=SAME_ORIGIN).status_code == 401
     assert client.post("/sign-in", data={"token": "trk_wrong"}, headers=SAME_ORIGIN).status_code == 401
-    signed_in = client.post("/sign-in", data={"token": TOKEN}, headers=SAME_ORIGIN)
+    signed_in = client.post("/sign-in", data={"token": token}, headers=SAME_ORIGIN)
     cookie = signed_in.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert client.post(path, headers=SAME_ORIGIN).status_code == 303
-    assert desk.asked == [("rerun", seeded.runs["1.28.0"][0], "ci")]
+    assert asked(app) == [("run:rerun", seeded.runs["1.28.0"][0], "ci")]
 
 
 def test_the_cookie_is_no_passport_for_other_pages(
-    make_desk: MakeDesk, make_client: MakeClient, seeded: Seeded
+    make_app: MakeApp, make_client: MakeClient, seeded: Seeded, token: str
 ) -> None:
-    desk = make_desk(host="0.0.0.0")
-    client = make_client(desk)
-    client.cookies.set("tracker_token", TOKEN)
+    app = make_app(host="0.0.0.0")
+    client = make_client(app)
+    client.cookies.set("tracker_token", token)
     path = f"/runs/{seeded.runs['1.28.0'][0]}/rerun"
     assert client.post(path, headers={"origin": "http://evil.example"}).status_code == 403
-    assert desk.asked == []
+    assert asked(app) == []
 
 
 @pytest.mark.parametrize("path", ["/", "/series", "/runs/nope", "/static/app.css", "/api/v1/runs"])
