@@ -35,6 +35,32 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"empty": empty, "full": full, "seeded": make_template(full)}
 
 
+@pytest.fixture(scope="session")
+def shared(templates: dict[str, Any]) -> Iterator[App]:
+    """A seeded service for tests that change nothing."""
+    app = App(Settings(home=templates["full"]), FixedClock())
+    yield app
+    app.close()
+
+
+@pytest.fixture(scope="session")
+def reader(shared: App) -> Iterator[Client]:
+    """A client of the seeded service that all tests share; use `client` to change something."""
+    client = Client(shared)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def beginner(templates: dict[str, Any]) -> Iterator[Client]:
+    """A client of a service that knows nothing yet."""
+    app = App(Settings(home=templates["empty"]), FixedClock())
+    client = Client(app)
+    yield client
+    client.close()
+    app.close()
+
+
 @pytest.fixture
 def make_app(tmp_path: Path, templates: dict[str, Any], request: pytest.FixtureRequest) -> Iterator[Callable[..., App]]:
     """Makes a service over a store that is empty unless the test asks for `seeded`, with the settings given."""
@@ -69,7 +95,7 @@ def app(make_app: Callable[..., App]) -> App:
     return make_app()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def seeded(templates: dict[str, Any]) -> Seeded:
     """What is in the store; asking for it fills the store."""
     seeded: Seeded = templates["seeded"]

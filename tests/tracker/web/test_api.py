@@ -10,15 +10,15 @@ from tracker.app import App
 
 
 @pytest.mark.parametrize("kind", ["releases", "series", "runs", "alerts"])
-def test_an_empty_store_answers_empty_lists(client: Client, kind: str) -> None:
-    assert client.get(f"/api/v1/{kind}").json() == {"items": [], "next": None}
+def test_an_empty_store_answers_empty_lists(beginner: Client, kind: str) -> None:
+    assert beginner.get(f"/api/v1/{kind}").json() == {"items": [], "next": None}
 
 
 @pytest.mark.parametrize(("kind", "total"), [("releases", 11), ("series", 6), ("runs", 45), ("alerts", 2)])
-def test_following_next_gives_every_item_once(client: Client, seeded: Seeded, kind: str, total: int) -> None:
+def test_following_next_gives_every_item_once(reader: Client, seeded: Seeded, kind: str, total: int) -> None:
     found, cursor = [], None
     for _ in range(total + 1):
-        answer = client.get(f"/api/v1/{kind}", params={"limit": 4, **({"cursor": cursor} if cursor else {})}).json()
+        answer = reader.get(f"/api/v1/{kind}", params={"limit": 4, **({"cursor": cursor} if cursor else {})}).json()
         found += [str(item) for item in answer["items"]]
         cursor = answer["next"]
         if cursor is None:
@@ -26,19 +26,19 @@ def test_following_next_gives_every_item_once(client: Client, seeded: Seeded, ki
     assert len(found) == len(set(found)) == total
 
 
-def test_a_series_counts_releases_with_a_valid_measurement(client: Client, seeded: Seeded) -> None:
-    items = client.get("/api/v1/series").json()["items"]
+def test_a_series_counts_releases_with_a_valid_measurement(reader: Client, seeded: Seeded) -> None:
+    items = reader.get("/api/v1/series").json()["items"]
     assert {item["n_points"] for item in items} == {8}
     assert [item["gated"] for item in items] == [True] * 3 + [False] * 3
-    one = client.get(f"/api/v1/series/{items[0]['fingerprint']}").json()
+    one = reader.get(f"/api/v1/series/{items[0]['fingerprint']}").json()
     measured = [point for point in one["points"] if point["level"] is not None]
     assert len(measured) == one["series"]["n_points"]
     assert len(one["points"]) == len(VERSIONS)
 
 
-def test_lists_can_be_narrowed(client: Client, seeded: Seeded) -> None:
+def test_lists_can_be_narrowed(reader: Client, seeded: Seeded) -> None:
     def count(path: str) -> int:
-        return len(client.get(f"/api/v1/{path}").json()["items"])
+        return len(reader.get(f"/api/v1/{path}").json()["items"])
 
     assert count("runs?state=failed") == 5
     assert count("runs?release=1.28.0") == 5
@@ -62,27 +62,27 @@ def test_lists_can_be_narrowed(client: Client, seeded: Seeded) -> None:
         ("nope", 404, "Not Found"),
     ],
 )
-def test_errors_are_json_with_words(client: Client, seeded: Seeded, path: str, status: int, words: str) -> None:
-    answer = client.get(f"/api/v1/{path}", headers={"accept": "text/html"})
+def test_errors_are_json_with_words(reader: Client, seeded: Seeded, path: str, status: int, words: str) -> None:
+    answer = reader.get(f"/api/v1/{path}", headers={"accept": "text/html"})
     assert answer.status_code == status
     assert words in answer.json()["error"]
 
 
-def test_a_summary_is_given_for_each_hardware_class(client: Client, seeded: Seeded) -> None:
-    items = client.get("/api/v1/releases/onnxruntime/1.27.0/summary").json()["items"]
+def test_a_summary_is_given_for_each_hardware_class(reader: Client, seeded: Seeded) -> None:
+    items = reader.get("/api/v1/releases/onnxruntime/1.27.0/summary").json()["items"]
     assert [item["answer"] for item in items] == ["no"]
     assert items[0]["against"]["identity"] == "1.26.0"
-    made_now = client.get("/api/v1/releases/onnxruntime/1.27.0/summary?against=1.24.4").json()["items"]
+    made_now = reader.get("/api/v1/releases/onnxruntime/1.27.0/summary?against=1.24.4").json()["items"]
     assert made_now[0]["against"]["identity"] == "1.24.4"
 
 
-def test_a_run_tells_its_attempts_and_values(client: Client, seeded: Seeded) -> None:
-    one = client.get(f"/api/v1/runs/{seeded.runs['1.28.0'][0]}").json()
+def test_a_run_tells_its_attempts_and_values(reader: Client, seeded: Seeded) -> None:
+    one = reader.get(f"/api/v1/runs/{seeded.runs['1.28.0'][0]}").json()
     assert one["run"]["state"] == "done"
     assert one["run"]["duration_s"] == 8.4
     assert one["attempts"][0]["environment"]["python"] == "3.11.7"
     assert len(one["values"]) == 6
-    failed = client.get(f"/api/v1/runs/{seeded.runs['1.31.0'][0]}").json()
+    failed = reader.get(f"/api/v1/runs/{seeded.runs['1.31.0'][0]}").json()
     assert failed["values"] == []
     assert failed["attempts"][0]["outcome"] == "tool_failed"
 
@@ -110,7 +110,7 @@ def test_programs_can_ask_for_runs_and_decide_about_alerts(
     assert [event for event, _, _ in asked(app)] == ["runs:triggered", "run:cancelled", "alert:triaged"]
 
 
-def test_the_description_names_every_path(client: Client) -> None:
-    paths = client.get("/openapi.json").json()["paths"]
+def test_the_description_names_every_path(reader: Client) -> None:
+    paths = reader.get("/openapi.json").json()["paths"]
     assert {"/api/v1/releases", "/api/v1/series/{fingerprint}", "/api/v1/runs/{run_id}/rerun", "/healthz"} <= set(paths)
     assert not any(path.startswith(("/runs", "/series")) for path in paths)

@@ -24,13 +24,13 @@ def bearer(token: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "[::1]:8765", "localhost", "127.9.9.9"])
-def test_names_of_this_machine_are_served(client: Client, host: str) -> None:
-    assert client.get("/healthz", headers={"host": host}).status_code == 200
+def test_names_of_this_machine_are_served(reader: Client, host: str) -> None:
+    assert reader.get("/healthz", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8765", "10.0.0.7"])
-def test_a_foreign_name_that_points_here_gets_nothing(client: Client, seeded: Seeded, host: str) -> None:
-    answer = client.get("/api/v1/runs", headers={"host": host})
+def test_a_foreign_name_that_points_here_gets_nothing(reader: Client, seeded: Seeded, host: str) -> None:
+    answer = reader.get("/api/v1/runs", headers={"host": host})
     assert answer.status_code == 403
     assert "public_url" in answer.json()["error"]
 
@@ -81,13 +81,13 @@ def test_our_own_page_may_ask_for_a_rerun(client: Client, app: App, seeded: Seed
     ],
 )
 def test_no_other_page_can_spend_machine_hours(
-    client: Client, app: App, seeded: Seeded, headers: dict[str, str]
+    reader: Client, shared: App, seeded: Seeded, headers: dict[str, str]
 ) -> None:
     for path in (f"/runs/{seeded.runs['1.28.0'][0]}/rerun", f"/api/v1/runs/{seeded.runs['1.28.0'][0]}/rerun"):
-        answer = client.post(path, headers=headers)
+        answer = reader.post(path, headers=headers)
         assert answer.status_code == 403
         assert answer.json()["error"]
-    assert asked(app) == []
+    assert asked(shared) == []
 
 
 def test_a_token_in_another_pages_request_is_refused(client: Client, app: App, seeded: Seeded, token: str) -> None:
@@ -148,8 +148,8 @@ def test_the_cookie_is_no_passport_for_other_pages(
 
 
 @pytest.mark.parametrize("path", ["/", "/series", "/runs/nope", "/static/app.css", "/api/v1/runs"])
-def test_every_answer_carries_the_headers_that_keep_pages_safe(client: Client, path: str) -> None:
-    headers = client.get(path, headers=HTML).headers
+def test_every_answer_carries_the_headers_that_keep_pages_safe(reader: Client, path: str) -> None:
+    headers = reader.get(path, headers=HTML).headers
     policy = headers["content-security-policy"]
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
@@ -157,13 +157,13 @@ def test_every_answer_carries_the_headers_that_keep_pages_safe(client: Client, p
     assert headers["x-frame-options"] == "DENY"
 
 
-def test_refusals_carry_the_headers_too(client: Client) -> None:
-    answer = client.get("/", headers={"host": "evil.example", **HTML})
+def test_refusals_carry_the_headers_too(reader: Client) -> None:
+    answer = reader.get("/", headers={"host": "evil.example", **HTML})
     assert "frame-ancestors" in answer.headers["content-security-policy"]
     assert "<h1>Refused</h1>" in answer.text
 
 
-def test_a_page_in_a_foreign_frame_cannot_preflight(client: Client) -> None:
+def test_a_page_in_a_foreign_frame_cannot_preflight(reader: Client) -> None:
     asked = {"origin": "http://evil.example", "access-control-request-method": "POST"}
-    answer = client.request("OPTIONS", "/api/v1/runs", headers=asked)
+    answer = reader.request("OPTIONS", "/api/v1/runs", headers=asked)
     assert "access-control-allow-origin" not in answer.headers

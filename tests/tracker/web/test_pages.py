@@ -42,27 +42,27 @@ def get(client: Client, path: str) -> str:
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_an_empty_store_has_pages_that_say_what_to_do(client: Client, path: str) -> None:
-    page = get(client, path)
+def test_an_empty_store_has_pages_that_say_what_to_do(beginner: Client, path: str) -> None:
+    page = get(beginner, path)
     if path in ("/", "/releases", "/runs", "/series", "/compare"):
         assert 'class="empty' in page
         assert "tracker " in page or "/runs" in page
 
 
-def test_every_page_is_served_without_a_script_in_it(client: Client, seeded: Seeded) -> None:
+def test_every_page_is_served_without_a_script_in_it(reader: Client, seeded: Seeded) -> None:
     for path in page_paths(seeded):
         if path == "/compare":
-            assert client.get(path, headers=HTML).status_code == 303
+            assert reader.get(path, headers=HTML).status_code == 303
             continue
-        page = get(client, path)
+        page = get(reader, path)
         for script in page.split("<script")[1:]:
             assert script.split(">", 1)[1].startswith("</script>"), path
         assert " style=" not in page, path
         assert " onclick" not in page, path
 
 
-def test_the_overview_says_how_the_newest_release_stands(client: Client, seeded: Seeded) -> None:
-    page = get(client, "/")
+def test_the_overview_says_how_the_newest_release_stands(reader: Client, seeded: Seeded) -> None:
+    page = get(reader, "/")
     assert "being measured: 2 of 5 runs finished" in page
     assert "42</span> of <span" in page
     assert "the first set is done in about 25 s" in page
@@ -88,8 +88,8 @@ def test_recorded_results_are_marked_on_every_page(
     assert "Recorded results" in client.get("/runs/nope", headers=HTML).text
 
 
-def test_a_release_page_tells_verdicts_in_words(client: Client, seeded: Seeded) -> None:
-    page = get(client, "/releases/onnxruntime/1.27.0")
+def test_a_release_page_tells_verdicts_in_words(reader: Client, seeded: Seeded) -> None:
+    page = get(reader, "/releases/onnxruntime/1.27.0")
     assert "1.27.0 is slower than 1.26.0: 2 of 3 gated series regressed" in page
     assert "▲</span> regressed" in page
     assert "+14.0 % to +16.4 %" in page
@@ -97,14 +97,14 @@ def test_a_release_page_tells_verdicts_in_words(client: Client, seeded: Seeded) 
     assert f"/alerts/{seeded.alerts[0]}" in page
 
 
-def test_a_release_that_failed_says_so_and_never_shows_a_zero(client: Client, seeded: Seeded) -> None:
-    page = get(client, "/releases/onnxruntime/1.31.0")
+def test_a_release_that_failed_says_so_and_never_shows_a_zero(reader: Client, seeded: Seeded) -> None:
+    page = get(reader, "/releases/onnxruntime/1.31.0")
     assert "could not be measured: 5 runs failed" in page
     assert "has not been measured" in page
 
 
-def test_a_series_page_names_why_a_release_has_no_value(client: Client, seeded: Seeded) -> None:
-    page = get(client, f"/series/{seeded.series[0]}")
+def test_a_series_page_names_why_a_release_has_no_value(reader: Client, seeded: Seeded) -> None:
+    page = get(reader, f"/series/{seeded.series[0]}")
     for reason in (
         "does not run here: no wheel for Python 3.11 on this platform",
         "withdrawn by its publisher: wrong symbols in the wheel",
@@ -114,10 +114,10 @@ def test_a_series_page_names_why_a_release_has_no_value(client: Client, seeded: 
     assert page.count(">Measure again<") == 8
 
 
-def test_the_search_finds_series_by_their_labels(client: Client, seeded: Seeded) -> None:
-    assert get(client, "/series?q=prefill+512").count("<tr class=") == 2
-    assert get(client, "/series?q=prefill+512&gated=1").count("<tr class=") == 1
-    assert "No series matches" in get(client, "/series?q=%25")
+def test_the_search_finds_series_by_their_labels(reader: Client, seeded: Seeded) -> None:
+    assert get(reader, "/series?q=prefill+512").count("<tr class=") == 2
+    assert get(reader, "/series?q=prefill+512&gated=1").count("<tr class=") == 1
+    assert "No series matches" in get(reader, "/series?q=%25")
 
 
 def test_lists_go_on_behind_the_first_page(client: Client, app: App) -> None:
@@ -130,8 +130,8 @@ def test_lists_go_on_behind_the_first_page(client: Client, app: App) -> None:
     assert first.split('class="id" href="')[1][:60] not in second
 
 
-def test_a_cursor_made_elsewhere_is_refused_in_words(client: Client, seeded: Seeded) -> None:
-    answer = client.get("/runs?cursor=abc", headers=HTML)
+def test_a_cursor_made_elsewhere_is_refused_in_words(reader: Client, seeded: Seeded) -> None:
+    answer = reader.get("/runs?cursor=abc", headers=HTML)
     assert answer.status_code == 400
     assert "cursor: expected what an earlier answer gave" in answer.text
 
@@ -139,8 +139,8 @@ def test_a_cursor_made_elsewhere_is_refused_in_words(client: Client, seeded: See
 @pytest.mark.parametrize(
     "path", ["/runs/nope", "/series/nope", "/alerts/nope", "/releases/x/1", "/guide/nope", "/nope"]
 )
-def test_what_is_not_there_is_a_page_with_the_way_on(client: Client, path: str) -> None:
-    answer = client.get(path, headers=HTML)
+def test_what_is_not_there_is_a_page_with_the_way_on(beginner: Client, path: str) -> None:
+    answer = beginner.get(path, headers=HTML)
     assert answer.status_code == 404
     assert "<h1>Not found</h1>" in answer.text
 
@@ -168,15 +168,15 @@ def test_a_running_run_shows_its_log_as_it_grows(client: Client, app: App, seede
     assert again["log"]["text"] == ""
 
 
-def test_outputs_are_kept_not_shown(client: Client, seeded: Seeded) -> None:
-    page = get(client, f"/runs/{seeded.runs['1.28.0'][0]}")
+def test_outputs_are_kept_not_shown(reader: Client, seeded: Seeded) -> None:
+    page = get(reader, f"/runs/{seeded.runs['1.28.0'][0]}")
     address = page.split('<ul class="files"><li><a href="')[1].split('"')[0]
-    answer = client.get(address)
+    answer = reader.get(address)
     assert answer.headers["content-disposition"].startswith("attachment")
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.text.startswith("installing onnxruntime 1.28.0")
     other = seeded.runs["1.27.0"][0]
-    assert client.get(f"/runs/{other}/outputs/{address.rsplit('/', 1)[1]}").status_code == 404
+    assert reader.get(f"/runs/{other}/outputs/{address.rsplit('/', 1)[1]}").status_code == 404
 
 
 def test_a_queued_run_can_be_cancelled_and_an_ended_one_cannot(client: Client, app: App, seeded: Seeded) -> None:
@@ -207,26 +207,26 @@ def test_measuring_again_from_the_series_page_queues_a_run(client: Client, app: 
     assert asked(app) == [("run:rerun", run, "page") for run in seeded.runs["1.28.0"]]
 
 
-def test_exports_hold_every_measurement(client: Client, seeded: Seeded) -> None:
+def test_exports_hold_every_measurement(reader: Client, seeded: Seeded) -> None:
     series = seeded.series[0]
-    rows = list(csv.DictReader(io.StringIO(client.get(f"/series/{series}/export.csv").text)))
+    rows = list(csv.DictReader(io.StringIO(reader.get(f"/series/{series}/export.csv").text)))
     assert len(rows) == 7 * 5 + 2
     assert {row["unit"] for row in rows} == {"ms"}
-    detail = json.loads(client.get(f"/series/{series}/export.json").text)
+    detail = json.loads(reader.get(f"/series/{series}/export.json").text)
     assert [point["n"] for point in detail["points"]] == [0, 5, 5, 0, 5, 5, 5, 5, 5, 0, 2]
     assert detail["points"][0]["level"] is None
     assert float(rows[0]["value"]) == detail["points"][1]["values"][0]["value"]
 
 
-def test_the_chart_keeps_a_place_for_every_release(client: Client, seeded: Seeded) -> None:
-    spec = client.get(f"/series/{seeded.series[0]}/chart.json").json()
+def test_the_chart_keeps_a_place_for_every_release(reader: Client, seeded: Seeded) -> None:
+    spec = reader.get(f"/series/{seeded.series[0]}/chart.json").json()
     assert {row["release"] for row in spec["datasets"]["missing"]} == {"1.24.0", "1.25.1", "1.31.0"}
     assert len(spec["datasets"]["points"]) == 8
     assert [row["verdict"] for row in spec["datasets"]["changes"]] == ["regressed", "improved"]
 
 
-def test_the_chart_is_a_picture_too(client: Client, seeded: Seeded) -> None:
-    answer = client.get(f"/series/{seeded.series[0]}/chart.svg")
+def test_the_chart_is_a_picture_too(reader: Client, seeded: Seeded) -> None:
+    answer = reader.get(f"/series/{seeded.series[0]}/chart.svg")
     assert answer.headers["content-type"].startswith("image/svg+xml")
     assert "sandbox" in answer.headers["content-security-policy"]
     assert answer.text.startswith("<svg")
@@ -278,8 +278,8 @@ def test_more_data_makes_no_more_statements(client: Client, app: App, seeded: Se
     assert 0 < len(told) <= most, told
 
 
-def test_the_sign_of_life_reads_the_database(client: Client) -> None:
-    assert client.get("/healthz").json() == {"status": "ok", "running": False, "demo": False}
+def test_the_sign_of_life_reads_the_database(reader: Client) -> None:
+    assert reader.get("/healthz").json() == {"status": "ok", "running": False, "demo": False}
 
 
 def test_a_bug_is_told_in_words_and_not_shown(client: Client, app: App, seeded: Seeded) -> None:
