@@ -22,6 +22,8 @@ BUSY_TIMEOUT_MS = 15_000
 MIGRATION_LOCK = 7_237_114
 """Number of the advisory lock on PostgreSQL that one migrating process holds at a time."""
 
+PASSING = ("locked", "busy", "could not connect", "connection failed", "deadlock")
+
 
 class Store:
     """The one door to the database. `read` and `write` give a session that ends with the block."""
@@ -128,7 +130,7 @@ def _plain_errors(engine: Engine) -> Iterator[None]:
     except OperationalError as error:
         said = str(error.orig)
         where = engine.url.render_as_string()
-        if "locked" in said or "busy" in said or "could not connect" in said or "connection failed" in said:
+        if error.connection_invalidated or any(word in said for word in PASSING):
             raise TryLater(f"the database {where} is busy or away ({said.strip()}); try again") from error
         if "disk is full" in said or "disk I/O" in said:
             raise TryLater(f"the database {where} cannot be written ({said}); free some disk space") from error
@@ -152,5 +154,6 @@ def insert_new(session: Session, table: type[SQLModel], rows: Sequence[dict[str,
     added = 0
     for row in rows:
         statement = dialect.insert(table).values(**row).on_conflict_do_nothing()
-        added += session.connection().execute(statement).rowcount
+        kept = {"preserve_rowcount": True}
+        added += session.connection().execute(statement, execution_options=kept).rowcount
     return added
