@@ -26,6 +26,7 @@ from tracker.store.tables import (
     ComponentRow,
     ConfigRow,
     HardwareClassRow,
+    HostRow,
     MeasurementRow,
     OutputRow,
     ReleaseRow,
@@ -175,6 +176,8 @@ def claim_next(
 
 
 def _free_slot(session: Session, host_id: int, slots: int) -> int | None:
+    """Return a slot of the host that nothing runs in; claims on one host wait for one another, so it stays free."""
+    session.execute(select(HostRow.id).where(HostRow.id == host_id).with_for_update(key_share=True))
     statement = select(RunRow.slot).where(RunRow.host_id == host_id, RunRow.state == "running")
     taken = set(session.execute(statement).scalars())
     return next((slot for slot in range(slots) if slot not in taken), None)
@@ -378,7 +381,7 @@ def count_states(session: Session, *, min_priority: int | None = None) -> dict[s
     statement = select(RunRow.state, func.count()).group_by(RunRow.state)
     if min_priority is not None:
         statement = statement.where(RunRow.priority >= min_priority)
-    return dict(session.execute(statement).tuples().all())
+    return dict(session.execute(statement).all())
 
 
 def _claims(session: Session, condition: Any) -> list[Claim]:
