@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import mean
 
-from sqlmodel import Session
-
 from tracker.cli.names import collect
 from tracker.pipeline.plan import PRIORITY_FIRST
+from tracker.store.engine import Session
 from tracker.store.runs import FINAL_STATES
 from tracker.store.views.runs import RunItem, list_runs
 

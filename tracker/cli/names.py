@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.errors import UserError
 
 if TYPE_CHECKING:
-    from sqlmodel import Session
+    from tracker.store.engine import Session
 
 SHOWN_DIGITS = 12
 """Ids made in one moment begin alike, so lists show their ends."""

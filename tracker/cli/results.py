@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlmodel import Session
-
 from alerts.summary import RowVerdict
 from alerts.wording import Change, Direction, compare_word, format_effect, format_value
 from tracker.cli.output import Column, lay_out
+from tracker.store.engine import Session
 from tracker.store.views.series import Point, SeriesDetail, list_series, show_series
 
 MOST_COLUMNS = 3
