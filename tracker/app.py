@@ -60,6 +60,7 @@ class App:
             open_source=self.open_source,
             open_executor=self.open_executor,
             open_sink=self.open_sink,
+            sink_is_set_up=self.sink_is_set_up,
             render=render_chart,
         )
 
@@ -114,18 +115,23 @@ class App:
             return {"index_url": configured_index() or ""}
         return {}
 
+    def sink_is_set_up(self, name: str) -> bool:
+        """Return whether the settings that the sink needs are filled in."""
+        slack = self.settings.slack
+        return name != "slack" or (slack.token is not None and slack.channel is not None)
+
     def open_sink(self, name: str) -> Sink | None:
         """Return the sink of this name; None when its settings are not filled in."""
+        if not self.sink_is_set_up(name):
+            return None
         options: dict[str, object] = {}
         secrets: dict[str, Any] = {}
         if name == "slack":
-            slack = self.settings.slack
-            if slack.token is None or slack.channel is None:
-                return None
             from alerts.secret import Secret
 
+            slack = self.settings.slack
             options = {"channel": slack.channel, "base_url": slack.api_url}
-            secrets = {"token": Secret(slack.token.get_secret_value())}
+            secrets = {"token": Secret(slack.token.get_secret_value() if slack.token else "")}
         return create_sink(name, options, secrets)
 
     # --- what pages and API ask for (see tracker.web.service.WebService) ---

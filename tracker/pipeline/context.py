@@ -43,5 +43,6 @@ class Context:
     open_executor: Callable[[str], Executor]
     open_sink: Callable[[str], Sink | None]
     """Returns None for a sink that is not set up."""
+    sink_is_set_up: Callable[[str], bool]
     render: Callable[[Mapping[str, Any]], bytes]
     """Draws a chart specification as PNG, in a process of its own."""

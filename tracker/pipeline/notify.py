@@ -15,6 +15,7 @@ from alerts.rules import Rule
 from alerts.wording import Change, Direction
 from tracker.clock import new_public_id
 from tracker.logs import EventLog
+from tracker.pipeline import outbox
 from tracker.pipeline.alert_content import to_content
 from tracker.pipeline.comparisons import name_release, smallest_effect
 from tracker.pipeline.context import Context
@@ -73,7 +74,7 @@ def _tell_family(session: Session, context: Context, component_id: int, hardware
         kept.add(alert.id)
         if changed:
             told += 1
-            _queue(session, context, scene, alert, group, now)
+            _queue(session, context, scene, alert, group)
     for alert in alerts.alerts_at(session, component_id, hardware_class_id):
         if alert.id not in kept and alert.state != AlertState.RECOVERED:
             told += _withdraw(session, context, scene, alert, now)
@@ -200,18 +201,19 @@ def recovered_in(scene: Scene, group: AlertGroup) -> str | None:
     return scene.family.releases[max(undone_at)].display if undone_at else None
 
 
-def _queue(session: Session, context: Context, scene: Scene, alert: AlertRow, group: AlertGroup, now: datetime) -> None:
+def _queue(session: Session, context: Context, scene: Scene, alert: AlertRow, group: AlertGroup) -> None:
     """Put the alert into the outbox of the rule's sinks; history that was there before us pages nobody."""
     release = scene.releases[alert.release_id]
     measured = {release_id for line in scene.family.lines for release_id in line.release_ids}
     newest = max((scene.family.rank[id] for id in measured), default=-1)
     history = release.historic and scene.family.rank[alert.release_id] < newest
-    for sink in group.rule.sinks:
-        if history and sink != "console" and alerts.last_receipt(session, f"alert:{alert.id}", sink) is None:
-            continue
-        alerts.queue_delivery(
-            session, subject=f"alert:{alert.id}", sink=sink, kind="alert", revision=alert.revision, now=now
-        )
+    subject = f"alert:{alert.id}"
+    told = [
+        sink
+        for sink in group.rule.sinks
+        if not history or sink == "console" or alerts.last_receipt(session, subject, sink) is not None
+    ]
+    outbox.queue(session, context, subject=subject, kind="alert", revision=alert.revision, sinks=told)
 
 
 def _withdraw(session: Session, context: Context, scene: Scene, alert: AlertRow, now: datetime) -> int:
@@ -221,11 +223,9 @@ def _withdraw(session: Session, context: Context, scene: Scene, alert: AlertRow,
         return 0
     alert.content = json.dumps({**json.loads(alert.content), "withdrawn": note}, sort_keys=True)
     alerts.set_changes(session, alert.id or 0, [])
-    alerts.add_triage(session, alert, state=AlertState.RECOVERED.value, who="tracker", note=note, now=now)
+    state = alert.state if alert.state in CLOSED_BY_PEOPLE else AlertState.RECOVERED.value
+    alerts.add_triage(session, alert, state=state, who="tracker", note=note, now=now)
     audit.record(session, at=now, who="tracker", event="alert:withdrawn", subject=alert.public_id)
-    for sink in ("console", "slack"):
-        if alerts.last_receipt(session, f"alert:{alert.id}", sink) is not None:
-            alerts.queue_delivery(
-                session, subject=f"alert:{alert.id}", sink=sink, kind="alert", revision=alert.revision, now=now
-            )
+    subject, sinks = f"alert:{alert.id}", json.loads(alert.content)["sinks"]
+    outbox.queue_update(session, context, subject=subject, kind="alert", revision=alert.revision, sinks=sinks)
     return 1

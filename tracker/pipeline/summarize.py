@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tracker.logs import EventLog
+from tracker.pipeline import outbox
 from tracker.pipeline.comparisons import default_reference, summarize_release
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, load_family
@@ -73,9 +74,9 @@ def _keep(
     )
     session.add(row)
     session.flush()
-    if release.id == measured_releases(family)[-1].id or not release.historic:
-        subject = f"summary:{release.id}:{against_id or 0}:{family.hardware_class_id}"
-        for sink in sorted({sink for rule in context.settings.rules for sink in rule.sinks}):
-            alerts.queue_delivery(session, subject=subject, sink=sink, kind="summary", revision=row.revision, now=now)
+    if reference and (release.id == measured_releases(family)[-1].id or not release.historic):
+        subject = f"summary:{release.id}:{reference.id}:{family.hardware_class_id}"
+        sinks = {sink for rule in context.settings.rules for sink in rule.sinks}
+        outbox.queue(session, context, subject=subject, kind="summary", revision=row.revision, sinks=sinks)
     log.info("summary.kept", release=release.identity, against=reference.identity if reference else None)
     return True

@@ -6,6 +6,7 @@ import json
 
 from alerts.message import AlertState
 from tracker.errors import UserError
+from tracker.pipeline import outbox
 from tracker.pipeline.context import Context
 from tracker.store import alerts, audit
 
@@ -21,9 +22,6 @@ def triage(context: Context, named: str, *, state: str, who: str, note: str = ""
         alert = alerts.find_alert(session, named)
         alerts.add_triage(session, alert, state=state, who=who, note=note, now=now)
         audit.record(session, at=now, who=who, event="alert:triaged", subject=alert.public_id, state=state, note=note)
-        for sink in json.loads(alert.content)["sinks"]:
-            if alerts.last_receipt(session, f"alert:{alert.id}", sink) is not None:
-                alerts.queue_delivery(
-                    session, subject=f"alert:{alert.id}", sink=sink, kind="alert", revision=alert.revision, now=now
-                )
+        subject, sinks = f"alert:{alert.id}", json.loads(alert.content)["sinks"]
+        outbox.queue_update(session, context, subject=subject, kind="alert", revision=alert.revision, sinks=sinks)
         return alert.public_id
