@@ -7,10 +7,11 @@ tables. An attempt's key is stored before anything starts, and an executor runs 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from jobs.errors import JobsError
+from jobs.errors import JobsError, TryLater, UserError
 from jobs.protocols import JobOutcome, JobOutput, JobState, JobStatus
 from tracker.logs import EventLog
 from tracker.pipeline.context import Context
@@ -41,8 +42,14 @@ def recover(context: Context) -> int:
         taken = runs.take_over(session, owner=context.owner, host_id=place.host_id, lease=_lease(context), now=now)
     claims = _claims(context)
     alive = frozenset(claim.attempt_key for claim in claims)
-    for name in {"local"} | {_executor_name(claim) for claim in claims}:
-        for key in context.open_executor(name).sweep(alive):
+    others = {_executor_name(claim) for claim in claims} - {"local"}
+    for name in ("local", *sorted(others)):  # all share a folder: first the one that knows about processes
+        try:
+            swept = context.open_executor(name).sweep(alive)
+        except JobsError as error:
+            log.warning("executor.not_swept", executor=name, why=str(error))
+            continue
+        for key in swept:
             log.warning("attempt.swept", attempt=key)
     if taken:
         log.info("runs.taken_over", runs=taken)
@@ -94,13 +101,32 @@ def _start(context: Context, claim: Claim) -> bool:
     try:
         context.open_executor(_executor_name(claim)).start(job_of(claim))
     except (JobsError, OSError) as error:
+        _forget(context, claim)
         _end(context, claim, JobStatus(state=JobState.ENDED, outcome=JobOutcome.INFRA_FAILED, detail=str(error)), ())
         return True
     log.info("run.started", run=claim.public_id, release=claim.release, attempt=claim.attempt_key)
     return False
 
 
+def _forget(context: Context, claim: Claim) -> None:
+    """Make sure that an attempt whose start failed halfway does not go on by itself."""
+    with suppress(JobsError, OSError):
+        context.open_executor(_executor_name(claim)).cancel(claim.attempt_key)
+
+
 def _look_at(context: Context, claim: Claim) -> bool:
+    """Look at one run; return whether it has ended. One that cannot be looked at now stays in hand."""
+    try:
+        return _follow(context, claim)
+    except TryLater as error:
+        log.warning("run.not_seen", run=claim.public_id, why=str(error))
+        return False
+    except UserError as error:
+        _end(context, claim, JobStatus(state=JobState.ENDED, outcome=JobOutcome.LOST, detail=str(error)), ())
+        return True
+
+
+def _follow(context: Context, claim: Claim) -> bool:
     """Poll one run and do what its state asks for; return whether it has ended."""
     executor = context.open_executor(_executor_name(claim))
     if claim.cancel_requested_by:
