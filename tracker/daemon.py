@@ -12,6 +12,7 @@ from typing import IO
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from jobs.errors import JobsError
 from tracker.app import App
 from tracker.errors import TryLater
 from tracker.logs import EventLog
@@ -72,9 +73,12 @@ class Daemon:
         for suite in self._app.settings.suites:
             if self._stopping.is_set():
                 return
-            watch(self._app.context, suite)
-            if plan(self._app.context, suite):
-                self._soon("work")
+            try:
+                watch(self._app.context, suite)
+                if plan(self._app.context, suite):
+                    self._soon("work")
+            except JobsError as error:
+                log.warning("suite.left_out", suite=suite, why=str(error))
 
     def work(self) -> None:
         """Run benchmarks until none is left."""
