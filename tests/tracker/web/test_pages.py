@@ -17,7 +17,7 @@ from tests.tracker.web.client import HTML, SAME_ORIGIN, Client, asked
 from tracker.app import App
 from tracker.store.tables import AlertRow, AttemptRow, ComponentRow, CursorRow, HostRow, ReleaseRow, RunRow
 
-LISTS = ("/", "/releases", "/series", "/runs", "/alerts", "/compare", "/guide", "/sign-in")
+LISTS = ("/", "/releases", "/series", "/runs", "/alerts", "/compare", "/guide/index", "/sign-in")
 
 
 def page_paths(seeded: Seeded) -> list[str]:
@@ -133,7 +133,7 @@ def test_lists_go_on_behind_the_first_page(client: Client, app: App) -> None:
 def test_a_cursor_made_elsewhere_is_refused_in_words(reader: Client, seeded: Seeded) -> None:
     answer = reader.get("/runs?cursor=abc", headers=HTML)
     assert answer.status_code == 400
-    assert "cursor: expected what an earlier answer gave" in answer.text
+    assert "Cursor: expected what an earlier answer gave" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -287,5 +287,5 @@ def test_a_bug_is_told_in_words_and_not_shown(client: Client, app: App, seeded: 
         session.connection().exec_driver_sql("DROP TABLE quarantine")
     answer = client.get(f"/runs/{seeded.runs['1.28.0'][0]}", headers=HTML)
     assert answer.status_code == 500
-    assert "a bug in this service" in answer.text
+    assert "A bug in this service" in answer.text
     assert "quarantine" not in answer.text

@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
 from tracker.web.site import SiteOf, expect
@@ -17,11 +18,12 @@ router = APIRouter()
 
 FOLDER = Path(str(resources.files("tracker"))) / "guide"
 FIRST = "index"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuidePage:
-    """A page of the guide."""
+    """A page of the guide; `name` is its file's path without the ending."""
 
     name: str
     title: str
@@ -29,12 +31,12 @@ class GuidePage:
 
 
 @router.get("/guide")
-def show_first(request: Request, site: SiteOf) -> Response:
-    """The guide's first page, or its list of pages."""
-    return site.render(request, "guide.html", page=read_page(FIRST), titles=list_titles())
+def show_first(site: SiteOf) -> Response:
+    """The guide's first page, at an address from which the links in the files lead to the other pages."""
+    return RedirectResponse(f"/guide/{FIRST}", status_code=303)
 
 
-@router.get("/guide/{name}")
+@router.get("/guide/{name:path}")
 def show(request: Request, site: SiteOf, name: str) -> Response:
     """One page of the guide."""
     page = expect(read_page(name.removesuffix(".md")), "page of the guide", name, "/guide")
@@ -43,21 +45,26 @@ def show(request: Request, site: SiteOf, name: str) -> Response:
 
 @cache
 def list_titles() -> dict[str, str]:
-    """Return name -> title of the guide's pages, in the order of their names."""
-    names = sorted(file.stem for file in FOLDER.glob("*.md") if file.stem != FIRST)
-    return {page.name: page.title for page in map(read_page, names) if page is not None}
+    """Return name -> title of the pages that the guide's contents list: in the order in which the first page links."""
+    first = (FOLDER / f"{FIRST}.md").read_text(encoding="utf-8")
+    names = [FIRST, *re.findall(r"\]\(([a-z0-9/_-]+)\.md\)", first)]
+    pages = [page for page in map(read_page, dict.fromkeys(names)) if page is not None]
+    return {page.name: page.title for page in pages}
 
 
 @cache
 def read_page(name: str) -> GuidePage | None:
-    """Return a page as HTML; HTML written in the Markdown is shown, not obeyed. None for an unknown name."""
-    from markdown_it import MarkdownIt
-
+    """Return a page as HTML; None for an unknown name."""
     file = FOLDER / f"{name}.md"
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name) or not file.is_file():
+    if not _NAME.fullmatch(name) or not file.is_file():
         return None
     text = file.read_text(encoding="utf-8")
     heading = re.search(r"^# (.+)$", text, re.MULTILINE)
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    title = heading[1].strip() if heading else name.replace("-", " ").replace("_", " ")
-    return GuidePage(name=name, title=title, body=Markup(body))
+    return GuidePage(name=name, title=heading[1].strip() if heading else name, body=render_markdown(text))
+
+
+def render_markdown(text: str) -> Markup:
+    """Return Markdown as HTML; HTML in it is shown, not obeyed."""
+    from markdown_it import MarkdownIt
+
+    return Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
