@@ -9,7 +9,7 @@ from alerts.charts import trend_spec
 from alerts.wording import Direction, format_value
 from tracker.app import App
 from tracker.cli.output import clean, has_colors, paint
-from tracker.cli.results import word_point
+from tracker.cli.results import word_change
 from tracker.errors import UserError
 from tracker.pipeline.trends import make_trend
 from tracker.store.views.series import Point, SeriesDetail
@@ -68,7 +68,7 @@ def _line(point: Point, unit: str, names: int, levels: int, bar: str) -> str:
     if point.change is not None:
         mark = "▲" if point.change.direction == "up" else "▼"
         tone = _TONES[point.change.verdict]
-    told = f"{mark} {word_point(point, unit) if point.change else ''}".rstrip()
+    told = f"{mark} {word_change(point.change, unit) if point.change else ''}".rstrip()
     return (
         f"{release}  {format_value(point.level, unit).rjust(levels)}  {bar}  {paint(told, tone, has_colors())}".rstrip()
     )

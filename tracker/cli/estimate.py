@@ -60,6 +60,11 @@ class FirstSet:
     def running(self) -> RunItem | None:
         return next((run for run in self.runs if run.state == "running"), None)
 
+    @property
+    def releases(self) -> set[str]:
+        """The releases that the set measures."""
+        return {run.release.identity for run in self.runs}
+
     def is_measured(self, run: RunItem) -> bool:
         """Return whether a run's release has a final run already, so that its environment is there."""
         return any(

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -114,6 +115,22 @@ def paint(text: str, tone: str | None, colored: bool) -> str:
 def has_colors() -> bool:
     """Return whether standard output shows colours."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def fold(text: str, width: int) -> str:
+    """Return the text with long lines broken at blanks and indented, so that a narrow terminal stays readable."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        if len(line.rstrip("\n")) <= width:
+            lines.append(line)
+            continue
+        indent = " " * (len(line) - len(line.lstrip()))
+        body = line.strip()
+        parts = textwrap.wrap(
+            body, width - len(indent) - 4, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+        )
+        lines.append(indent + f"\n{indent}    ".join(parts) + ("\n" if line.endswith("\n") else ""))
+    return "".join(lines)
 
 
 def clean(text: str) -> str:

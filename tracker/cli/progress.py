@@ -6,12 +6,11 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TextIO
 
 from tracker.app import App
-from tracker.cli.output import clean
+from tracker.cli.output import clean, fold
 from tracker.logs import EventLog
 
 log = EventLog(__name__)
@@ -44,7 +43,7 @@ class StatusLine:
         with self._lock:
             if self._live and self._shown and self._at_start:
                 self._stream.write(_CLEAR)
-            self._stream.write(text)
+            self._stream.write(fold(text, shutil.get_terminal_size().columns) if self._live else text)
             self._at_start = text.endswith("\n") if text else self._at_start
             self._draw()
         return len(text)
@@ -84,26 +83,35 @@ class StatusLine:
             self._stream.flush()
 
 
-@contextmanager
-def shown(app: App, *, enabled: bool) -> Iterator[Callable[[], None]]:
-    """Give what starts the display; it ends with the block. Without `enabled` there is nothing to start."""
-    if not enabled:
-        yield lambda: None
-        return
-    from tracker.cli.story import Story
+class Display:
+    """Tells the story below what others print, from `start` to `end`; in between, standard output is its line."""
 
-    before = sys.stdout
-    line = StatusLine(before)
-    story = Story(app, say=lambda text: print(clean(text), file=line), show=lambda text: line.show(clean(text)))
-    ended = threading.Event()
-    teller = threading.Thread(target=_tell, args=(story.go_on, ended), name="progress", daemon=True)
-    sys.stdout = line
-    try:
-        yield teller.start
-    finally:
-        ended.set()
-        line.show("")
-        sys.stdout = before
+    def __init__(self, app: App) -> None:
+        from tracker.cli.story import Story
+
+        self._before = sys.stdout
+        self._line = line = StatusLine(self._before)
+        story = Story(app, say=lambda text: print(clean(text), file=line), show=lambda text: line.show(clean(text)))
+        self._ended = threading.Event()
+        self._teller = threading.Thread(target=_tell, args=(story.go_on, self._ended), name="progress", daemon=True)
+        sys.stdout = line
+
+    def start(self) -> None:
+        """Begin to tell."""
+        self._teller.start()
+
+    def end(self) -> None:
+        """Take the line away and give standard output back."""
+        self._ended.set()
+        self._line.show("")
+        sys.stdout = self._before
+
+
+class NoDisplay:
+    """Shows nothing, where nothing was asked for."""
+
+    def start(self) -> None: ...
+    def end(self) -> None: ...
 
 
 def _tell(go_on: Callable[[], float], ended: threading.Event) -> None:

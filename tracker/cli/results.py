@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 
-from alerts.summary import RowVerdict
+from alerts.summary import RowVerdict, SummaryRow
 from alerts.wording import Change, Direction, compare_word, format_effect, format_value
+from tracker.app import App
 from tracker.cli.output import Column, lay_out
-from tracker.store.engine import Session
-from tracker.store.views.series import Point, SeriesDetail, list_series, show_series
+from tracker.pipeline.reports import summaries_of
+from tracker.store.views.changes import Change as ChangePoint
+from tracker.store.views.series import SeriesDetail, list_series, show_series
 
 MOST_COLUMNS = 3
 _BETTER = {Direction.LOWER: "lower is better", Direction.HIGHER: "higher is better", Direction.NEUTRAL: ""}
+_JUDGED = (RowVerdict.REGRESSED, RowVerdict.IMPROVED, RowVerdict.CHANGED)
 
 
-def lay_out_results(session: Session, component: str, suite: str) -> list[str]:
+def lay_out_results(app: App, component: str, suite: str, releases: Collection[str]) -> list[str]:
     """Return the lines of the result: a table with the releases down and the gated series across."""
-    items = list_series(session, component=component, suite=suite, gated=True, limit=500).items
-    details = [found for item in items[:MOST_COLUMNS] if (found := show_series(session, item.fingerprint))]
-    if not details:
+    with app.store.read() as session:
+        items = list_series(session, component=component, suite=suite, gated=True, limit=500).items
+        details = [found for item in items[:MOST_COLUMNS] if (found := show_series(session, item.fingerprint))]
+    measured = measured_releases(details, releases)
+    if not measured:
         return [f"{suite}: no value has been measured yet; `tracker runs list` shows why"]
+    words = word_steps(app, component, details, measured)
     columns = [Column(title="release")]
     for name in short_names(details):
         columns += [Column(title=name, right=True), Column(title="")]
-    rows = [
-        [release, *(cell for detail in details for cell in _cells(detail, release))] for release in releases_of(details)
-    ]
+    rows = [[display, *_cells(details, identity, words)] for identity, display in measured.items()]
     first = details[0].series
     better = _BETTER[Direction(first.direction)]
     title = f"{component} on {first.hardware}, {first.metric}" + (f", {better}" if better else "")
@@ -33,10 +38,29 @@ def lay_out_results(session: Session, component: str, suite: str) -> list[str]:
     return ["", title, *(f"  {line}" for line in lay_out(columns, rows)), *rest, ""]
 
 
-def releases_of(details: Sequence[SeriesDetail]) -> list[str]:
-    """Return the measured releases of these series, oldest first."""
-    measured = {p.release.display for detail in details for p in detail.points if p.level is not None}
-    return list(dict.fromkeys(p.release.display for d in details for p in d.points if p.release.display in measured))
+def measured_releases(details: Sequence[SeriesDetail], wanted: Collection[str]) -> dict[str, str]:
+    """Return identity -> display of the releases of these series that have a level, oldest first."""
+    points = [point.release for detail in details for point in detail.points]
+    measured = {p.release.identity for detail in details for p in detail.points if p.level is not None}
+    return {r.identity: r.display for r in points if r.identity in measured and r.identity in wanted}
+
+
+def word_steps(
+    app: App, component: str, details: Sequence[SeriesDetail], measured: dict[str, str]
+) -> dict[tuple[str, str], str]:
+    """Return (series, release) -> what changed there: the change that stands, else against the release before."""
+    words = {
+        (row.series_id, after): word_row(row)
+        for before, after in pairwise(measured)
+        for summary in summaries_of(app.context, after, before, component=component)
+        for row in summary.rows
+    }
+    standing = {
+        (detail.series.fingerprint, change.release.identity): word_change(change, detail.series.unit)
+        for detail in details
+        for change in detail.changes
+    }
+    return words | standing
 
 
 def short_names(details: Sequence[SeriesDetail]) -> list[str]:
@@ -51,22 +75,23 @@ def short_names(details: Sequence[SeriesDetail]) -> list[str]:
     return names
 
 
-def _cells(detail: SeriesDetail, release: str) -> tuple[str, str]:
-    point = next((one for one in detail.points if one.release.display == release), None)
-    if point is None or point.level is None:
-        return "no value", point.missing or "" if point else ""
-    return format_value(point.level, detail.series.unit), word_point(point, detail.series.unit)
+def _cells(details: Sequence[SeriesDetail], identity: str, words: dict[tuple[str, str], str]) -> list[str]:
+    """Return level and word of each series at a release."""
+    cells = []
+    for detail in details:
+        level = next((point.level for point in detail.points if point.release.identity == identity), None)
+        cells += [format_value(level, detail.series.unit), words.get((detail.series.fingerprint, identity), "")]
+    return cells
 
 
-def word_point(point: Point, unit: str) -> str:
-    """Return what happened to a series at a release: the change that stands there, else the verdict."""
-    if point.change is not None:
-        verdict = Change(point.change.verdict)
-        doubt = "" if point.change.confirmed else "?"
-        return f"{compare_word([unit], verdict)}{doubt} {format_effect(point.change.effect_ratio)}"
-    if point.verdict is None or point.verdict.against is None:
-        return ""
-    if point.verdict.verdict in (RowVerdict.REGRESSED, RowVerdict.IMPROVED, RowVerdict.CHANGED):
-        word = compare_word([unit], Change(point.verdict.verdict))
-        return f"{word} {format_effect(point.verdict.effect_ratio)} than {point.verdict.against.display}"
-    return RowVerdict(point.verdict.verdict).words
+def word_change(change: ChangePoint, unit: str) -> str:
+    """Return a change in words, with a question mark while only one release shows it."""
+    doubt = "" if change.confirmed else "?"
+    return f"{compare_word([unit], Change(change.verdict))}{doubt} {format_effect(change.effect_ratio)}"
+
+
+def word_row(row: SummaryRow) -> str:
+    """Return how a series compares with the release before."""
+    if row.verdict in _JUDGED:
+        return f"{compare_word([row.unit], Change(row.verdict.value))} {format_effect(row.effect_ratio)}"
+    return row.verdict.words

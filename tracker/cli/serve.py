@@ -10,7 +10,7 @@ import typer
 
 from tracker.cli.access import opened
 from tracker.cli.options import Json, Port, SuiteNames, examples
-from tracker.cli.output import write, write_json
+from tracker.cli.output import note, write, write_json
 
 if TYPE_CHECKING:
     from tracker.app import App
@@ -43,7 +43,7 @@ def serve(
     """
     with opened(suites=suite or None, port=port) as app:
         from tracker.cli import serving
-        from tracker.cli.progress import shown
+        from tracker.cli.progress import Display, NoDisplay
         from tracker.daemon import Daemon
 
         check_suites(app)
@@ -51,14 +51,16 @@ def serve(
         with serving.listen(app.settings.host, app.settings.port) as listener:
             serving.start_logs(app.settings.log_level, app.settings.home / "daemon.log" if progress else None)
             service = Daemon(app)
-            with shown(app, enabled=progress and not as_json) as show:
-                pages = serving.Pages(app, lambda: tell_ready(app, open_=open_, as_json=as_json, then=show))
-                with serving.until_stopped(pages.stop):
-                    service.start()
-                    try:
-                        pages.run(sockets=[listener])
-                    finally:
-                        in_time = serving.end_daemon(service, app)
+            display = Display(app) if progress and not as_json else NoDisplay()
+            pages = serving.Pages(app, lambda: tell_ready(app, open_=open_, as_json=as_json, then=display.start))
+            with serving.until_stopped(pages.stop):
+                service.start()
+                try:
+                    pages.run(sockets=[listener])
+                finally:
+                    display.end()
+                    note("ending ...")
+                    in_time = serving.end_daemon(service, app)
         serving.leave(in_time=in_time)
 
 
@@ -80,6 +82,7 @@ def daemon(suite: SuiteNames = None, as_json: Json = False) -> None:
                     write_json({"home": str(app.settings.home), "process": os.getpid()})
                 stopped.wait()
             finally:
+                note("ending ...")
                 in_time = serving.end_daemon(service, app)
         serving.leave(in_time=in_time)
 

@@ -42,7 +42,10 @@ def start_logs(level: str, file: Path | None = None) -> None:
         handler = RotatingFileHandler(file, maxBytes=LOG_LIMIT_BYTES, backupCount=2, encoding="utf-8")
     handler.setFormatter(EventFormatter())
     logging.getLogger().handlers[:] = [handler]
-    logging.getLogger("tracker").setLevel(level)
+    service = logging.getLogger("tracker")
+    service.handlers.clear()
+    service.propagate = True
+    service.setLevel(level)
     # the scheduler warns each time a step is still at work when its turn comes again, which is how it should be
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)

@@ -53,7 +53,7 @@ class Story:
             self._show(self._tell_progress(first))
             return LOOK_S
         self._finished = True
-        self._tell_result(answered)
+        self._tell_result(answered, first)
         return LOOK_S
 
     def _once(self, text: str) -> None:
@@ -117,12 +117,11 @@ class Story:
             parts.append(f"about {format_duration(max(1.0, left_s))} left")
         return " · ".join(parts)
 
-    def _tell_result(self, suites: Sequence[Suite]) -> None:
+    def _tell_result(self, suites: Sequence[Suite], first: FirstSet) -> None:
         self._show("")
-        with self._app.store.read() as session:
-            for suite in suites:
-                for text in lay_out_results(session, suite.component, suite.name):
-                    self._say(text)
+        for suite in suites:
+            for text in lay_out_results(self._app, suite.component, suite.name, first.releases):
+                self._say(text)
         self._say(f"pages: {self._app.settings.link_base}/")
         self._say("further releases are measured in the background; Ctrl-C ends")
 

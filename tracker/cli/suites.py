@@ -65,26 +65,31 @@ def _describe(path: Path, kind: str, chosen: list[str]) -> dict[str, Any]:
 
 def check(names: Names = None, as_json: Json = False) -> None:
     """Read suites and say every mistake in them, with file, key and cure."""
-    from jobs.errors import UserError
-    from jobs.suite import load_suite
+    from tracker.errors import UserError
 
     with opened() as app:
         paths = [app.find_suite(name) for name in names or []] or [p for p, _ in _known(app.settings.suite_folders)]
-    checked, problems = [], []
-    for path in paths:
-        try:
-            load_suite(path)
-            checked.append({"file": str(path), "error": None})
-        except UserError as error:
-            checked.append({"file": str(path), "error": str(error)})
-            problems.append(str(error))
+    checked = [_check_file(path) for path in paths]
     if as_json:
         write_json({"items": checked, "next": None})
     else:
-        good = [one["file"] for one in checked if one["error"] is None]
-        write("\n".join(f"{file}: good" for file in good)) if good else None
+        for one in checked:
+            if one["error"] is None:
+                write("\n".join([f"{one['file']}: good", *(f"  {limit}" for limit in one["limits"])]))
+    problems = [one["error"] for one in checked if one["error"]]
     if problems:
         raise UserError("\n".join(problems))
+
+
+def _check_file(path: Path) -> dict[str, Any]:
+    """Return what is wrong with a suite file, and what keeps a sound one from running here."""
+    from jobs.errors import UserError
+    from jobs.suite import limits_of, load_suite
+
+    try:
+        return {"file": str(path), "error": None, "limits": list(limits_of(load_suite(path)))}
+    except UserError as error:
+        return {"file": str(path), "error": str(error), "limits": []}
 
 
 def plan(suite: SuiteName, as_json: Json = False) -> None:

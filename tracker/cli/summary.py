@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +11,7 @@ import typer
 from tracker.cli.access import opened
 from tracker.cli.exits import BAD_NEWS
 from tracker.cli.options import Json, Release, complete_releases, examples
-from tracker.cli.output import note, write, write_json
+from tracker.cli.output import fold, note, write, write_json
 
 if TYPE_CHECKING:
     from alerts.summary import ReleaseSummary
@@ -99,4 +101,5 @@ def _print(found: list[ReleaseSummary], form: str, address: str) -> None:
         elif form == "html":
             write(summary_formats.to_html(one, base_url=address))
         else:
-            write(to_text(summary_formats.to_message(one, base_url=address)))
+            text = to_text(summary_formats.to_message(one, base_url=address))
+            write(fold(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
