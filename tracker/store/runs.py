@@ -354,6 +354,24 @@ def facts_of(session: Session, run_id: int) -> RunFacts:
     )
 
 
+def good_attempts(session: Session, suite: str) -> list[str]:
+    """Return the keys of the attempts that gave a suite's planned runs their values, in the order of the runs."""
+    return list(
+        session.execute(
+            select(AttemptRow.key)
+            .join(RunRow, col(RunRow.id) == AttemptRow.run_id)
+            .join(SuiteRevisionRow, col(SuiteRevisionRow.id) == RunRow.suite_revision_id)
+            .where(
+                SuiteRevisionRow.name == suite,
+                RunRow.state == "done",
+                AttemptRow.outcome == "ok",
+                col(RunRow.requested_by).is_(None),
+            )
+            .order_by(col(RunRow.id))
+        ).scalars()
+    )
+
+
 def outputs_of(session: Session, attempt_id: int) -> list[OutputRow]:
     """Return what an attempt left."""
     statement = select(OutputRow).where(OutputRow.attempt_id == attempt_id).order_by(col(OutputRow.id))
