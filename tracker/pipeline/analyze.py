@@ -68,11 +68,12 @@ def _analyze_family(context: Context, key: tuple[int, int], dirty: list[SeriesRo
 
 def find_changes(statistics: Statistics, family: Family) -> dict[int, list[Found]]:
     """Return series id -> its change points of today, oldest first."""
+    names = {release.id: release.identity for release in family.releases}
     inputs = [
         SeriesInput(
             values=line.values,
             group=line.sibling_group,
-            labels=[str(release_id) for release_id in line.release_ids],
+            labels=[names[release_id] for release_id in line.release_ids],
             hosts=["+".join(sorted({str(point.host_id) for point in points})) for points in line.points],
         )
         for line in family.lines
