@@ -13,6 +13,7 @@ import typer
 from tracker.cli import (
     alerts,
     audit,
+    demo,
     doctor,
     init,
     prune,
@@ -46,7 +47,7 @@ def make_app() -> typer.Typer:
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    for module in (serve, init, doctor, releases, suites, runs, series, summary, alerts, tokens, audit, prune):
+    for module in (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts, tokens, audit, prune):
         module.add_to(app)
     return app
 
