@@ -20,6 +20,7 @@ from tracker.store.views.plain import Page, check_limit, match_words, read_curso
 SERIES, COMPONENT, CONFIG, HARDWARE = table("series"), table("component"), table("config"), table("hardware_class")
 RELEASE, RUN, BUILD, SUITE = table("release"), table("run"), table("build"), table("suite_revision")
 MEASUREMENT, HOST = table("measurement"), table("host")
+QUEUED = "queued"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,16 +183,16 @@ def _make_item(row: Any, n_points: int, trend: tuple[Level, ...], changes: Seque
 
 
 def show_series(session: Session, fingerprint: str) -> SeriesDetail | None:
-    """Return a series with every release on its axis; None where there is no such series."""
+    """Return a series with every release on its axis, from the first one tried; None where there is no such series."""
     row = session.execute(_select_series().where(SERIES.c.fingerprint == fingerprint)).first()
     if row is None:
         return None
     changes = load_changes(session, [row.id]).get(row.id, ())
     verdicts = load_verdicts(session, [row.id])
     values = _load_values(session, row.id)
-    axis = load_axis(session, row.component_id)
-    tracks = {place.track for place in axis if place.id in values}
     unmeasured = _explain_unmeasured(session, row)
+    axis = _begin_axis(load_axis(session, row.component_id), values, unmeasured)
+    tracks = {place.track for place in axis if place.id in values}
     points = tuple(
         _make_point(place, values.get(place.id, ()), unmeasured, changes, verdicts.get((row.id, place.id)))
         for place in axis
@@ -201,6 +202,15 @@ def show_series(session: Session, fingerprint: str) -> SeriesDetail | None:
         Level(release=point.release, level=point.level, n=point.n) for point in points if point.level is not None
     )
     return SeriesDetail(series=_make_item(row, len(values), trend, changes), points=points, changes=tuple(changes))
+
+
+def _begin_axis(
+    axis: list[AxisRelease], values: Mapping[int, tuple[Value, ...]], unmeasured: Mapping[int, str]
+) -> list[AxisRelease]:
+    """Return the axis from the first release on that was measured or tried: older ones say nothing about the series."""
+    tried = {release_id for release_id, why in unmeasured.items() if why != QUEUED}
+    first = next((place for place, one in enumerate(axis) if one.id in values or one.id in tried), len(axis))
+    return axis[first:]
 
 
 def _load_values(session: Session, series_id: int) -> dict[int, tuple[Value, ...]]:
@@ -250,7 +260,7 @@ def _explain_unmeasured(session: Session, series: Any) -> dict[int, str]:
 
 def explain_states(reasons: Mapping[str, str]) -> str:
     """Return why there is no value, from the states of the runs and their reasons: the most hopeful state speaks."""
-    for state, words in (("running", "being measured"), ("measured", "being read"), ("queued", "queued")):
+    for state, words in (("running", "being measured"), ("measured", "being read"), ("queued", QUEUED)):
         if state in reasons:
             return words
     if "done" in reasons:
