@@ -43,6 +43,9 @@ from tracker.store.tables import (
     VerdictRow,
 )
 
+FAST, SLOW = 10.0, 12.5
+"""Milliseconds: a quarter more is slower beyond doubt."""
+OLD = ("1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0")
 START = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 REPEATS = 5
 SUITE = """
@@ -221,7 +224,7 @@ class Service:
         self.executor = Executor(folder=home / "attempts", script=self._play)
         self.sinks: dict[str, Sink] = {"console": Recorder("console")}
         self.suites = home / "suites"
-        (self.suites / "programs").mkdir(parents=True)
+        (self.suites / "programs").mkdir(parents=True, exist_ok=True)
         (self.suites / "programs" / "bench.py").write_text("print('a benchmark')\n")
         self.write_suite(SUITE)
         self.settings = Settings(home=home, suites=["thing"], suite_folders=[self.suites], **(settings or {}))

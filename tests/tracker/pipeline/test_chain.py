@@ -7,44 +7,33 @@ from itertools import pairwise
 
 import pytest
 
-from tests.tracker.pipeline.kit import REPEATS, Service
+from tests.tracker.pipeline.kit import FAST, REPEATS, SLOW, Service
 from tracker.pipeline.plan import PRIORITY_FIRST, PRIORITY_NEW
 from tracker.store.tables import BuildRow, ChangePointRow, MeasurementRow, RunRow
 
-FAST, SLOW = 10.0, 12.5
 
+def test_a_slower_release_becomes_one_alert_and_one_message(seasoned: Service):
+    before = len(seasoned.console)
 
-def history(service: Service) -> None:
-    """Give the service six measured releases that are all alike."""
-    service.publish("1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0", level=FAST)
-    service.go()
+    seasoned.publish("1.6.0", level=SLOW)
+    seasoned.go()
 
-
-def test_a_slower_release_becomes_one_alert_and_one_message(service: Service):
-    history(service)
-    assert service.alerts() == []
-    before = len(service.console)
-
-    service.publish("1.6.0", level=SLOW)
-    service.go()
-
-    assert service.changes() == [("1.6.0", "regressed")]
-    assert all("from release 1.6.0" in row.reason for row in service.rows(ChangePointRow))
-    (alert,) = service.alerts()
+    assert seasoned.changes() == [("1.6.0", "regressed")]
+    assert all("from release 1.6.0" in row.reason for row in seasoned.rows(ChangePointRow))
+    (alert,) = seasoned.alerts()
     assert (alert.state, alert.direction) == ("new", "regressed")
-    told = [one for one in service.console[before:] if one.kind == "alert"]
+    told = [one for one in seasoned.console[before:] if one.kind == "alert"]
     assert len(told) == 1
     assert "1.6.0" in told[0].message.title
 
 
-def test_every_planned_run_gives_one_value_to_each_series(service: Service):
-    history(service)
+def test_every_planned_run_gives_one_value_to_each_series(seasoned: Service):
 
-    assert Counter(service.run_states()) == {"done": 6 * REPEATS}
-    per_place = Counter((row.series_id, row.run_id) for row in service.rows(MeasurementRow))
+    assert Counter(seasoned.run_states()) == {"done": 6 * REPEATS}
+    per_place = Counter((row.series_id, row.run_id) for row in seasoned.rows(MeasurementRow))
     assert len(per_place) == 6 * REPEATS * 3
     assert set(per_place.values()) == {1}
-    assert [len(values) for values in service.points().values()] == [REPEATS] * 6
+    assert [len(values) for values in seasoned.points().values()] == [REPEATS] * 6
 
 
 def test_looking_and_planning_again_finds_and_plans_nothing(service: Service):
@@ -57,23 +46,21 @@ def test_looking_and_planning_again_finds_and_plans_nothing(service: Service):
     assert len(service.rows(BuildRow)) == 2
 
 
-def test_a_second_round_of_judging_changes_nothing(service: Service):
-    history(service)
-    service.publish("1.6.0", level=SLOW)
-    service.go()
-    told, summaries = len(service.console), len(service.summaries())
+def test_a_second_round_of_judging_changes_nothing(seasoned: Service):
+    seasoned.publish("1.6.0", level=SLOW)
+    seasoned.go()
+    told, summaries = len(seasoned.console), len(seasoned.summaries())
 
-    service.judge()
+    seasoned.judge()
 
-    assert (len(service.console), len(service.summaries())) == (told, summaries)
+    assert (len(seasoned.console), len(seasoned.summaries())) == (told, summaries)
 
 
-def test_the_first_of_a_suite_come_before_new_ones_and_those_before_history(service: Service):
-    history(service)
-    service.publish("1.6.0", "1.4.1")
-    service.look()
+def test_the_first_of_a_suite_come_before_new_ones_and_those_before_history(seasoned: Service):
+    seasoned.publish("1.6.0", "1.4.1")
+    seasoned.look()
 
-    waiting = {run.priority for run in service.rows(RunRow) if run.state == "queued"}
+    waiting = {run.priority for run in seasoned.rows(RunRow) if run.state == "queued"}
     assert waiting == {PRIORITY_FIRST, PRIORITY_NEW}
 
 
@@ -123,34 +110,31 @@ def test_without_backfill_only_the_first_and_the_new_are_measured(make_service):
     assert service.look() == REPEATS
 
 
-def test_a_release_withdrawn_after_it_was_measured_keeps_its_values(service: Service):
-    history(service)
-    service.withdraw("1.5.0", "it burns")
+def test_a_release_withdrawn_after_it_was_measured_keeps_its_values(seasoned: Service):
+    seasoned.withdraw("1.5.0", "it burns")
 
-    assert service.look() == 0
-    assert "1.5.0" in service.points()
-
-
-def test_a_build_pushed_again_is_measured_again_and_takes_the_place_of_the_older(service: Service):
-    history(service)
-    service.publish("1.5.0", digest="sha256:again")
-    service.levels["1.5.0"] = SLOW
-    service.go()
-
-    assert ("1.5.0", "regressed") in service.changes()
+    assert seasoned.look() == 0
+    assert "1.5.0" in seasoned.points()
 
 
-def test_a_backport_that_arrives_late_stands_where_its_version_belongs(service: Service):
-    history(service)
-    service.publish("1.6.0", "1.7.0", level=SLOW)
-    service.go()
-    ids = {alert.public_id for alert in service.alerts()}
+def test_a_build_pushed_again_is_measured_again_and_takes_the_place_of_the_older(seasoned: Service):
+    seasoned.publish("1.5.0", digest="sha256:again")
+    seasoned.levels["1.5.0"] = SLOW
+    seasoned.go()
 
-    service.publish("1.2.1", level=FAST)
-    service.go()
+    assert ("1.5.0", "regressed") in seasoned.changes()
 
-    assert service.changes() == [("1.6.0", "regressed")]
-    assert {alert.public_id for alert in service.alerts()} == ids
+
+def test_a_backport_that_arrives_late_stands_where_its_version_belongs(seasoned: Service):
+    seasoned.publish("1.6.0", "1.7.0", level=SLOW)
+    seasoned.go()
+    ids = {alert.public_id for alert in seasoned.alerts()}
+
+    seasoned.publish("1.2.1", level=FAST)
+    seasoned.go()
+
+    assert seasoned.changes() == [("1.6.0", "regressed")]
+    assert {alert.public_id for alert in seasoned.alerts()} == ids
 
 
 def test_the_order_of_arrival_changes_neither_changes_nor_verdicts(make_service):
