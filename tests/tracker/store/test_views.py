@@ -75,10 +75,20 @@ def test_releases_stand_in_their_order_whatever_their_ids(store: Store, seeded: 
         detail = series.show_series(session, seeded.series[0])
         listed = releases.list_releases(session).items
     assert detail is not None
-    assert [point.release.identity for point in detail.points] == expected
+    shown = [point.release.identity for point in detail.points]
+    assert shown == expected[len(expected) - len(shown) :]
     assert [one.identity for one in listed] == expected[::-1]
     measured = [point.release.identity for point in detail.points if point.n]
     assert [level.release.identity for level in detail.series.trend] == measured
+
+
+def test_the_axis_begins_at_the_first_release_that_was_tried(store: Store, seeded: Seeded) -> None:
+    with store.read() as session:
+        detail = series.show_series(session, seeded.series[0])
+    assert detail is not None
+    first = detail.points[0]
+    assert first.n or (first.missing or "").startswith("failed")
+    assert [p.release.identity for p in detail.points] == list(VERSIONS)[-len(detail.points) :]
 
 
 def test_a_superseded_build_does_not_count(store: Store, seeded: Seeded) -> None:
