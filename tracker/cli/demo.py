@@ -6,7 +6,7 @@ import os
 
 import typer
 
-from tracker.cli.options import Port, examples
+from tracker.cli.options import Json, Port, examples
 from tracker.cli.serve import Open, serve
 
 SUITE = "onnxruntime-recorded"
@@ -17,7 +17,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog=examples("tracker demo --open", "tracker demo --port 9000"))(demo)
 
 
-def demo(open_: Open = False, port: Port = None) -> None:
+def demo(open_: Open = False, port: Port = None, as_json: Json = False) -> None:
     """Show real results that were recorded on another machine, played through the whole service.
 
     Nothing is measured and no network is used. It has a folder of its own, `demo` in TRACKER_HOME, and every page says
@@ -30,4 +30,4 @@ def demo(open_: Open = False, port: Port = None) -> None:
     os.environ["TRACKER_HOME"] = str(home_folder() / "demo")
     os.environ["TRACKER_RECORDINGS"] = str(folder)
     os.environ["TRACKER_SUITE_FOLDERS"] = str(folder)
-    serve(suite=[SUITE], open_=open_, progress=True, port=port)
+    serve(suite=[SUITE], open_=open_, progress=True, port=port, as_json=as_json)

@@ -54,6 +54,11 @@ def write_json(value: Any) -> None:
     write(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def write_line_of_json(value: Any) -> None:
+    """Print one line of JSON, from a command that stays and is read while it runs."""
+    write(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
 def note(text: str) -> None:
     """Say something on the side, on standard error."""
     print(text, file=sys.stderr, flush=True)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracker.cli.access import opened
+from tracker.cli.access import opened, uncollected
 from tracker.cli.options import Json, Port, SuiteNames, examples
-from tracker.cli.output import note, write, write_json
+from tracker.cli.output import note, write, write_line_of_json
 
 if TYPE_CHECKING:
     from tracker.app import App
@@ -42,9 +42,10 @@ def serve(
     Running benchmarks are put back into the queue when it ends, and the next start goes on where this one stopped.
     """
     with opened(suites=suite or None, port=port) as app:
-        from tracker.cli import serving
-        from tracker.cli.progress import Display, NoDisplay
-        from tracker.daemon import Daemon
+        with uncollected():
+            from tracker.cli import serving
+            from tracker.cli.progress import Display, NoDisplay
+            from tracker.daemon import Daemon
 
         check_suites(app)
         refuse_second(app)
@@ -79,7 +80,7 @@ def daemon(suite: SuiteNames = None, as_json: Json = False) -> None:
             service.start()
             try:
                 if as_json:
-                    write_json({"home": str(app.settings.home), "process": os.getpid()})
+                    write_line_of_json({"home": str(app.settings.home), "process": os.getpid()})
                 stopped.wait()
             finally:
                 note("ending ...")
@@ -121,7 +122,7 @@ def tell_ready(app: App, *, open_: bool, as_json: bool, then: Callable[[], None]
 
     address = serving.address_of(app)
     if as_json:
-        write_json({"address": address, "home": str(app.settings.home), "process": os.getpid()})
+        write_line_of_json({"address": address, "home": str(app.settings.home), "process": os.getpid()})
     else:
         write(address)
     if open_:

@@ -1,0 +1,101 @@
+"""The doctor finds what is wrong and says what to do."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tracker.cli.conftest import Tracker
+
+
+@pytest.fixture
+def well(folder_suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings under which nothing outside this machine is asked."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("TRACKER_PORT", str(listener.getsockname()[1]))
+    monkeypatch.setenv("TRACKER_SUITES", str(folder_suite))
+
+
+def states(answer: Any) -> dict[str, str]:
+    """Return the checks' names with their states."""
+    return {check["name"]: check["state"] for check in answer.data["items"]}
+
+
+@pytest.mark.usefixtures("well")
+def test_all_is_well_here(tracker: Tracker) -> None:
+    answer = tracker("doctor", "--fail-on", "fail", "--json")
+    assert answer.code == 0
+    found = states(answer)
+    assert {"python", "home", "disk", "cpu", "pinning", "gpu", "settings", "store", "port", "slack"} <= found.keys()
+    assert (found["releases of tiny"], found["suite tiny"]) == ("ok", "ok")
+
+
+@pytest.mark.usefixtures("well")
+def test_every_problem_comes_with_what_to_do(tracker: Tracker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRACKER_SUITES", "nonsense")
+    monkeypatch.setenv("TRACKER_SLACK__CHANNEL", "#perf")
+    answer = tracker("doctor", "--fail-on", "warn", "--json")
+    assert answer.code == 1
+    bad = [check for check in answer.data["items"] if check["state"] != "ok" and check["name"] != "load"]
+    assert {check["name"] for check in bad} == {"suite nonsense", "slack"}
+    assert all(check["cure"] for check in bad)
+
+
+def test_wrong_settings_do_not_hide_the_rest(tracker: Tracker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACKER_PORT", "many")
+    found = states(tracker("doctor", "--json"))
+    assert (found["settings"], found["python"]) == ("fail", "ok")
+
+
+@pytest.mark.usefixtures("well")
+def test_a_home_that_cannot_be_written_is_found(
+    tracker: Tracker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("TRACKER_HOME", str(tmp_path / "file" / "home"))
+    assert states(tracker("doctor", "--json"))["home"] == "fail"
+
+
+class Slack(BaseHTTPRequestHandler):
+    """Answers auth.test as Slack does."""
+
+    def do_POST(self) -> None:
+        good = self.headers["Authorization"] == "Bearer xoxb-good"
+        body = b'{"ok": true, "team": "Perf"}' if good else b'{"ok": false, "error": "invalid_auth"}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None: ...
+
+
+@pytest.fixture
+def slack_url() -> Iterator[str]:
+    """A server on loopback that knows one token."""
+    server = HTTPServer(("127.0.0.1", 0), Slack)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.usefixtures("well")
+@pytest.mark.parametrize(("token", "state"), [("xoxb-good", "ok"), ("xoxb-bad", "fail")])
+def test_slack_is_asked_whether_it_takes_the_token(
+    token: str, state: str, slack_url: str, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACKER_SLACK__API_URL", slack_url)
+    monkeypatch.setenv("TRACKER_SLACK__CHANNEL", "#perf")
+    monkeypatch.setenv("TRACKER_SLACK__TOKEN", token)
+    answer = tracker("doctor", "--json")
+    assert states(answer)["slack"] == state
+    assert token not in answer.out + answer.err
