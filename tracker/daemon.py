@@ -41,6 +41,8 @@ class Daemon:
         self._app = app
         self._lock: IO[str] | None = None
         self._stopping = threading.Event()
+        self._idle = threading.Condition()
+        self._at_work = 0
         self._quiet_rounds = 0
         self._troubles: dict[str, str] = {}
         self._scheduler = BackgroundScheduler(
@@ -62,6 +64,8 @@ class Daemon:
         if self._lock is None:
             return
         self._stopping.set()
+        with self._idle:  # the scheduler waits with its lock in hand, which a step in work may need
+            self._idle.wait_for(lambda: self._at_work == 0)
         self._scheduler.shutdown(wait=True)
         back = put_back(self._app.context)
         self._lock.close()
@@ -105,6 +109,19 @@ class Daemon:
         self._scheduler.modify_job(name, next_run_time=self._app.clock.now())
 
     def _guarded(self, name: str, call: Callable[[], None]) -> None:
+        """Call one step, and note while it is at work; do nothing once the daemon stops."""
+        with self._idle:
+            if self._stopping.is_set():
+                return
+            self._at_work += 1
+        try:
+            self._call(name, call)
+        finally:
+            with self._idle:
+                self._at_work -= 1
+                self._idle.notify_all()
+
+    def _call(self, name: str, call: Callable[[], None]) -> None:
         """Call one step; what it raises is logged and the clock goes on, since the tables hold the work.
 
         A step that fails again in the same way is not logged again until it has worked once.
@@ -114,7 +131,7 @@ class Daemon:
         except Exception as error:
             told = f"{type(error).__name__}: {error}"
             if self._troubles.get(name) != told:
-                expected = isinstance(error, TryLater)
+                expected = isinstance(error, TryLater | JobsError)
                 log.error("step.busy" if expected else "step.failed", exc_info=not expected, step=name, why=told)
             self._troubles[name] = told
         else:
