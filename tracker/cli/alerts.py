@@ -19,8 +19,8 @@ STATES = ("open", *DECISIONS, "recovered")
 COLUMNS = (
     Column(title="alert"),
     Column(title="state"),
-    Column(title="what"),
-    Column(title="since"),
+    Column(title="what", drop=True),
+    Column(title="since", drop=True),
     Column(title="headline", give=True),
 )
 
@@ -59,7 +59,10 @@ def list_(
     fail_on: FailOn = None,
     as_json: Json = False,
 ) -> None:
-    """Show the alerts, newest first; the state `open` stands for those that wait for somebody."""
+    """Show the alerts, newest first.
+
+    The state `open` stands for those that wait for somebody.
+    """
     with opened() as app:
         from tracker.cli.names import shorten
         from tracker.errors import UserError
@@ -129,7 +132,10 @@ def triage(
     text: Annotated[str, typer.Option("--note", help="Why, for those who come after you.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Record a decision about an alert; the messages about it are brought up to date."""
+    """Record a decision about an alert.
+
+    The messages that were sent about it are brought up to date.
+    """
     with opened() as app:
         from tracker.app import whoami
         from tracker.cli.names import find_alert_id

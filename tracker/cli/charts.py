@@ -8,7 +8,7 @@ from pathlib import Path
 from alerts.charts import trend_spec
 from alerts.wording import Direction, format_value
 from tracker.app import App
-from tracker.cli.output import clean, has_colors, paint
+from tracker.cli.output import clean, cut, has_colors, paint
 from tracker.cli.results import word_change
 from tracker.errors import UserError
 from tracker.pipeline.trends import make_trend
@@ -26,8 +26,8 @@ def draw(detail: SeriesDetail, *, address: str) -> list[str]:
     series = detail.series
     lines = [
         f"{series.component}: {series.name}",
-        f"{series.metric} ({_BETTER[Direction(series.direction)]}), suite {series.suite}, {series.hardware},"
-        f" series {series.fingerprint}",
+        f"{series.metric} ({_BETTER[Direction(series.direction)]})",
+        f"suite {series.suite}, {series.hardware}, series {series.fingerprint}",
         "",
     ]
     measured = [point for point in detail.points if point.level is not None]
@@ -63,7 +63,9 @@ def scale(point: Point, low: float, high: float, columns: int) -> str:
 def _line(point: Point, unit: str, names: int, levels: int, bar: str) -> str:
     release = point.release.display.ljust(names)
     if point.level is None:
-        return paint(f"{release}  {'-'.rjust(levels)}  {clean(point.missing or 'not measured')}", "faint", has_colors())
+        why = clean(point.missing or "not measured")
+        text = cut(f"{release}  {'-'.rjust(levels)}  {why}", shutil.get_terminal_size().columns)
+        return paint(text, "faint", has_colors())
     mark, tone = " ", None
     if point.change is not None:
         mark = "▲" if point.change.direction == "up" else "▼"

@@ -18,9 +18,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def demo(open_: Open = False, port: Port = None, as_json: Json = False) -> None:
-    """Show real results that were recorded on another machine, played through the whole service.
+    """Show recorded results, played through the whole service.
 
-    Nothing is measured and no network is used. It has a folder of its own, `demo` in TRACKER_HOME, and every page says
+    The results are real, from another machine. Nothing is measured and no network is used.
+    It has a folder of its own, `demo` in TRACKER_HOME, and every page says
     that the results are recorded.
     """
     from jobs.suite import recorded_suites

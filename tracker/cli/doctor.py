@@ -19,7 +19,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(fail_on: FailOn = None, as_json: Json = False) -> None:
-    """Check this machine, the settings, the store and what they reach; say what to do about each problem.
+    """Check what measuring needs, and say what to do about problems.
 
     JSON: `items`, each with `name`, `state` (ok, warn, fail), `found` and `cure`.
     """

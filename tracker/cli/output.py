@@ -19,6 +19,7 @@ from tracker.cli.exits import NOBODY_READS, drop_output
 
 _GAP = "  "
 _LEAST_WIDTH = 8
+_READABLE_WIDTH = 30
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _COLORS = {"bad": "31", "good": "32", "faint": "2", "bold": "1"}
 _TONES = {
@@ -30,11 +31,12 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table; `give` are those that are shortened first where the terminal is narrow."""
+    """A column of a table. On a narrow terminal those that `drop` are left out, and those that `give` are shortened."""
 
     title: str
     right: bool = False
     give: bool = False
+    drop: bool = False
 
 
 def write(text: str) -> None:
@@ -78,14 +80,25 @@ def lay_out(
     columns: Sequence[Column], cells: Sequence[Sequence[str]], *, width: int | None = None, colored: bool = False
 ) -> list[str]:
     """Return the lines of a table, no longer than `width` where that is given."""
-    widths = [
-        max(len(column.title), *(len(row[place]) for row in cells)) if cells else len(column.title)
-        for place, column in enumerate(columns)
-    ]
+    widths = [max([len(column.title), *(len(row[n]) for row in cells)]) for n, column in enumerate(columns)]
+    kept = list(range(len(columns)))
     if width is not None:
+        kept = _choose_columns(widths, columns, width)
+        columns, widths = [columns[n] for n in kept], [widths[n] for n in kept]
         _shrink(widths, columns, width)
     titles = [paint(line, "bold", colored) for line in [_line(columns, [c.title for c in columns], widths, False)]]
-    return titles + [_line(columns, row, widths, colored) for row in cells]
+    return titles + [_line(columns, [row[n] for n in kept], widths, colored) for row in cells]
+
+
+def _choose_columns(widths: Sequence[int], columns: Sequence[Column], width: int) -> list[int]:
+    """Return the places of the columns to show: from the right, one after another goes until the rest is readable."""
+    kept = list(range(len(columns)))
+    while True:
+        needed = sum(min(widths[n], _READABLE_WIDTH) if columns[n].give else widths[n] for n in kept)
+        droppable = [n for n in kept if columns[n].drop]
+        if needed + len(_GAP) * (len(kept) - 1) <= width or not droppable:
+            return kept
+        kept.remove(droppable[-1])
 
 
 def _shrink(widths: list[int], columns: Sequence[Column], width: int) -> None:
@@ -101,10 +114,15 @@ def _shrink(widths: list[int], columns: Sequence[Column], width: int) -> None:
 def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], colored: bool) -> str:
     parts = []
     for column, text, width in zip(columns, row, widths, strict=True):
-        shown = text if len(text) <= width else text[: width - 1] + "…"
+        shown = cut(text, width)
         padded = shown.rjust(width) if column.right else shown.ljust(width)
         parts.append(paint(padded, tone_of(text), colored))
     return _GAP.join(parts).rstrip()
+
+
+def cut(text: str, width: int) -> str:
+    """Return the text, its end replaced by an ellipsis where it is too long."""
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def tone_of(word: str) -> str | None:

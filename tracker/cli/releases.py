@@ -19,8 +19,8 @@ Measured = Annotated[bool | None, typer.Option("--measured/--unmeasured", help="
 
 COLUMNS = (
     Column(title="release"),
-    Column(title="track"),
-    Column(title="published"),
+    Column(title="track", drop=True),
+    Column(title="published", drop=True),
     Column(title="runs"),
     Column(title="result", give=True),
 )
@@ -122,7 +122,7 @@ def add(
     digest: Annotated[str | None, typer.Option(help="The image's digest: sha256:...")] = None,
     as_json: Json = False,
 ) -> None:
-    """Enter a release by hand: a wheel or a folder of your own, or an image."""
+    """Enter a release by hand: a wheel, a folder or an image."""
     from tracker.cli.entries import enter_release, make_build
 
     build = make_build(version, file=file, image=image, digest=digest)
@@ -139,7 +139,9 @@ def order(
     component: Annotated[str | None, typer.Option(help="The software the tags belong to, known or not.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Put published names in release order, oldest first, and say which have no place in it.
+    """Put published names in release order, oldest first.
+
+    Names without a place in it are listed with the reason.
 
     JSON: `order` and `nightlies` (lists of tags that tie), `excluded` (`tag`, `reason`), `tags` (tag -> `version`,
     `track`, `variant`).

@@ -19,10 +19,10 @@ COLUMNS = (
     Column(title="run"),
     Column(title="state"),
     Column(title="release"),
-    Column(title="suite"),
+    Column(title="suite", drop=True),
     Column(title="repeat", right=True),
     Column(title="took", right=True),
-    Column(title="finished"),
+    Column(title="finished", drop=True),
     Column(title="reason", give=True),
 )
 
@@ -124,7 +124,7 @@ def _row(run: RunItem) -> tuple[object, ...]:
 
 
 def show(run: RunName, as_json: Json = False) -> None:
-    """Show one run: its attempts, what they left, its values, and what was put aside and why."""
+    """Show one run: attempts, files, values, and what was put aside."""
     with opened() as app:
         detail = find_detail(app, run)
     if as_json:
@@ -191,7 +191,10 @@ def logs(
 
 
 def record(suite: SuiteName) -> None:
-    """Write a suite's measured runs as recordings, one a line: for `tracker demo`, or for somebody else's."""
+    """Write a suite's measured runs as recordings.
+
+    One a line, for `tracker demo`, or for somebody else's.
+    """
     with opened() as app:
         from tracker.pipeline.recordings import list_recordings
 

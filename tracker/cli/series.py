@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column(title="series"),
-    Column(title="component"),
+    Column(title="component", drop=True),
     Column(title="metric"),
     Column(title="name", give=True),
-    Column(title="releases", right=True),
+    Column(title="releases", right=True, drop=True),
     Column(title="newest", right=True),
     Column(title="change"),
 )
@@ -60,7 +60,7 @@ def list_(
     limit: Limit = 100,
     as_json: Json = False,
 ) -> None:
-    """Show the series with their newest level and change, gated ones first."""
+    """Show the series with their newest level and change."""
     with opened() as app:
         from tracker.store.views.series import list_series
 
@@ -88,7 +88,10 @@ def _row(item: SeriesItem) -> tuple[object, ...]:
 
 
 def show(series: SeriesName, chart: Chart = None, as_json: Json = False) -> None:
-    """Draw one series over the releases, with its changes and why a release is missing."""
+    """Draw one series over the releases.
+
+    With its changes, and why a release is missing.
+    """
     with opened() as app:
         from tracker.cli.charts import draw, save_chart
         from tracker.cli.names import find_series
@@ -115,7 +118,10 @@ def export(
     output: Annotated[Path | None, typer.Option(help="File to write.", show_default="standard output")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write single measurements, one a line: series, labels, release, run, value and where it was measured."""
+    """Write single measurements as CSV or JSON.
+
+    One a line: series, labels, release, run, value and where it was measured.
+    """
     with opened() as app:
         from tracker.cli.exporting import export_values
 

@@ -37,9 +37,10 @@ def add_to(app: typer.Typer) -> None:
 def serve(
     suite: SuiteNames = None, open_: Open = False, progress: Progress = False, port: Port = None, as_json: Json = False
 ) -> None:
-    """Watch for releases, measure them and show the pages, until Ctrl-C.
+    """Watch for releases, measure them and show the pages.
 
-    Running benchmarks are put back into the queue when it ends, and the next start goes on where this one stopped.
+    It goes on until Ctrl-C. Running benchmarks are put back into the queue when it ends, and the next start goes on
+    where this one stopped.
     """
     with opened(suites=suite or None, port=port) as app:
         with uncollected():
@@ -66,7 +67,7 @@ def serve(
 
 
 def daemon(suite: SuiteNames = None, as_json: Json = False) -> None:
-    """Watch for releases and measure them, without pages, until Ctrl-C."""
+    """Watch for releases and measure them, without pages."""
     with opened(suites=suite or None) as app:
         from threading import Event
 

@@ -27,13 +27,18 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_(as_json: Json = False) -> None:
-    """Show the known suites: your own, the shipped ones and the examples."""
+    """Show your own suites, the shipped ones and the examples."""
     with opened() as app:
         items = [_describe(path, kind, app.settings.suites) for path, kind in _known(app.settings.suite_folders)]
     if as_json:
         write_json({"items": items, "next": None})
         return
-    columns = (Column(title="suite"), Column(title="kind"), Column(title="component"), Column(title="runs"))
+    columns = (
+        Column(title="suite"),
+        Column(title="kind", drop=True),
+        Column(title="component", drop=True),
+        Column(title="runs"),
+    )
     rows = [(i["name"], i["kind"], i["component"], "daemon" if i["chosen"] else "", i["title"]) for i in items]
     write_table((*columns, Column(title="title", give=True)), rows, empty="no suite")
 
@@ -64,7 +69,7 @@ def _describe(path: Path, kind: str, chosen: list[str]) -> dict[str, Any]:
 
 
 def check(names: Names = None, as_json: Json = False) -> None:
-    """Read suites and say every mistake in them, with file, key and cure."""
+    """Read suites and say every mistake, with file, key and cure."""
     from tracker.errors import UserError
 
     with opened() as app:
@@ -93,7 +98,7 @@ def _check_file(path: Path) -> dict[str, Any]:
 
 
 def plan(suite: SuiteName, as_json: Json = False) -> None:
-    """Show what measuring one release takes: configs, runs, time; and which releases come first."""
+    """Show what measuring one release takes, and which come first."""
     from jobs.suite import load_suite
     from jobs.suite import plan as plan_suite
     from tracker.cli.wanted import wanted_releases

@@ -51,7 +51,7 @@ def add_to(app: typer.Typer) -> None:
 def summary(
     release: Release, against: Against = None, format_: Format = "text", fail_on: FailOn = None, as_json: Json = False
 ) -> None:
-    """Say what a release changed, and whether it may go to production by these measurements.
+    """Say what a release changed, and whether it may go live.
 
     JSON: `items`, one a hardware class, each with `answer` (yes, no, unclear), `sentence`, `counts` and `rows`.
     """
@@ -65,7 +65,7 @@ def compare(
     fail_on: FailOn = None,
     as_json: Json = False,
 ) -> None:
-    """Compare any two measured releases of a component: what AFTER changed against BEFORE."""
+    """Compare two releases: what AFTER changed against BEFORE."""
     _tell(after, before, "json" if as_json else format_, fail_on)
 
 

@@ -23,7 +23,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def create(name: Name, as_json: Json = False) -> None:
-    """Make a token and print it, the only time it is seen: the store keeps a hash."""
+    """Make a token and print it.
+
+    It is the only time it is seen: the store keeps a hash.
+    """
     with opened() as app:
         from tracker.app import whoami
         from tracker.store import audit, tokens
