@@ -120,6 +120,13 @@ def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], 
     return _GAP.join(parts).rstrip()
 
 
+def drop_shared(names: Sequence[str]) -> list[str]:
+    """Return names made of parts (`prefill, tiny, isl 128`) without the parts that all of them have."""
+    parts = [name.split(", ") for name in names]
+    shared = set.intersection(*map(set, parts)) if len(set(names)) > 1 else set()
+    return [", ".join([part for part in own if part not in shared] or own[:1]) for own in parts]
+
+
 def cut(text: str, width: int) -> str:
     """Return the text, its end replaced by an ellipsis where it is too long."""
     return text if len(text) <= width else text[: width - 1] + "…"

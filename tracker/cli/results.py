@@ -8,7 +8,7 @@ from itertools import pairwise
 from alerts.summary import RowVerdict, SummaryRow
 from alerts.wording import Change, Direction, compare_word, format_effect, format_value
 from tracker.app import App
-from tracker.cli.output import Column, lay_out
+from tracker.cli.output import Column, drop_shared, lay_out
 from tracker.pipeline.reports import summaries_of
 from tracker.store.views.changes import Change as ChangePoint
 from tracker.store.views.series import SeriesDetail, list_series, show_series
@@ -64,15 +64,10 @@ def word_steps(
 
 
 def short_names(details: Sequence[SeriesDetail]) -> list[str]:
-    """Return the series' names without the labels that all of them share."""
+    """Return what tells these series apart: labels that all of them share are left out, the metric where it differs."""
     metrics = len({detail.series.metric for detail in details}) > 1
-    parts = [detail.series.name.split(", ") for detail in details]
-    shared = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
-    names = []
-    for detail, own in zip(details, parts, strict=True):
-        told = [part for part in own if part not in shared] or own[:1]
-        names.append(", ".join(told) + (f" {detail.series.metric}" if metrics else ""))
-    return names
+    names = drop_shared([detail.series.name for detail in details])
+    return [f"{name} {detail.series.metric}" if metrics else name for name, detail in zip(names, details, strict=True)]
 
 
 def _cells(details: Sequence[SeriesDetail], identity: str, words: dict[tuple[str, str], str]) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 
 from tracker.cli.access import opened
 from tracker.cli.options import Component, Json, Limit, Words, complete_suites, examples
-from tracker.cli.output import Column, note, write, write_json, write_table
+from tracker.cli.output import Column, drop_shared, note, write, write_json, write_table
 
 if TYPE_CHECKING:
     from tracker.store.views.series import SeriesItem
@@ -71,12 +71,14 @@ def list_(
     if as_json:
         write_json(page)
         return
-    write_table(COLUMNS, [_row(item) for item in page.items], empty="no series: nothing has been measured yet")
+    names = drop_shared([item.name for item in page.items])
+    rows = [_row(item, name) for item, name in zip(page.items, names, strict=True)]
+    write_table(COLUMNS, rows, empty="no series: nothing has been measured yet")
     if page.next:
         note(f"the first {limit}; --limit shows more")
 
 
-def _row(item: SeriesItem) -> tuple[object, ...]:
+def _row(item: SeriesItem, name: str) -> tuple[object, ...]:
     from alerts.wording import Change, compare_word, format_effect, format_value
 
     newest = format_value(item.newest.level, item.unit) if item.newest else ""
@@ -84,7 +86,7 @@ def _row(item: SeriesItem) -> tuple[object, ...]:
     if item.change:
         word = compare_word([item.unit], Change(item.change.verdict))
         change = f"{word} {format_effect(item.change.effect_ratio)} at {item.change.release.display}"
-    return item.fingerprint[:10], item.component, item.metric, item.name, item.n_points, newest, change
+    return item.fingerprint[:10], item.component, item.metric, name, item.n_points, newest, change
 
 
 def show(series: SeriesName, chart: Chart = None, as_json: Json = False) -> None:

@@ -7,7 +7,7 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.cli.output import Column, clean, fold, format_duration, lay_out
+from tracker.cli.output import Column, clean, drop_shared, fold, format_duration, lay_out
 from tracker.cli.progress import PLAIN_EVERY_S, StatusLine
 
 COLUMNS = (Column(title="release"), Column(title="reason", give=True))
@@ -45,6 +45,12 @@ def test_names_from_outside_cannot_steer_the_terminal(text: str) -> None:
 def test_folding_keeps_every_word(text: str) -> None:
     assert fold(text, 40).split() == text.split()
     assert all(len(line) <= 40 or " " not in line.strip() for line in fold(text, 40).splitlines())
+
+
+def test_names_in_a_list_say_only_what_tells_them_apart() -> None:
+    assert drop_shared(["prefill, tiny, isl 128", "decode, tiny, isl 1"]) == ["prefill, isl 128", "decode, isl 1"]
+    assert drop_shared(["prefill, tiny"]) == ["prefill, tiny"]
+    assert drop_shared(["tiny", "tiny, isl 1"]) == ["tiny", "isl 1"]
 
 
 def test_durations_are_said_as_people_say_them() -> None:
