@@ -21,7 +21,7 @@ def watch(context: Context, suite_name: str, *, force: bool = False) -> int:
     """Ask the suite's source if it is time (or `force`); return how many new builds there are.
 
     An unreachable source, or one that answers rubbish, is noted on its cursor and changes nothing else; with `force`
-    its error is raised too.
+    its error is raised too. That it was asked is noted with what came of it: killed meanwhile, it is asked again.
     """
     suite = load_suite(context.find_suite(suite_name))
     name = source_name(suite)
@@ -31,11 +31,10 @@ def watch(context: Context, suite_name: str, *, force: bool = False) -> int:
         wait = timedelta(seconds=context.settings.watch_every_s)
         if not force and cursor.asked_at is not None and now - cursor.asked_at < wait:
             return 0
-        cursor.asked_at = now
     try:
         answer = context.open_source(suite.source.kind, suite.source.options).list_builds()
     except JobsError as error:
-        _note_problem(context, name, str(error))
+        _note_problem(context, name, str(error), now)
         if force:
             raise
         return 0
@@ -48,9 +47,10 @@ def source_name(suite: Suite) -> str:
     return f"{suite.component} {suite.source.kind} {json.dumps(suite.source.options, sort_keys=True, default=str)}"
 
 
-def _note_problem(context: Context, name: str, problem: str) -> None:
+def _note_problem(context: Context, name: str, problem: str, now: datetime) -> None:
     with context.store.write() as session:
-        catalog.cursor_of(session, name).problem = problem
+        cursor = catalog.cursor_of(session, name)
+        cursor.asked_at, cursor.problem = now, problem
     log.warning("source.unavailable", source=name, why=problem)
 
 
@@ -59,7 +59,7 @@ def _keep_answer(session: Session, component: str, name: str, answer: SourceAnsw
     cursor = catalog.cursor_of(session, name)
     first_answer = cursor.answered_at is None
     unchanged = cursor.cursor == answer.cursor
-    cursor.answered_at, cursor.problem, cursor.cursor = now, None, answer.cursor
+    cursor.asked_at, cursor.answered_at, cursor.problem, cursor.cursor = now, now, None, answer.cursor
     if unchanged:
         return 0
     new = keep_builds(session, component, answer.builds, now=now, who=who, historic=first_answer)

@@ -15,7 +15,6 @@ from sqlmodel import select
 
 from alerts.errors import AlertsError
 from alerts.protocol import Outgoing, Receipt, Sink
-from jobs.errors import JobsError
 from jobs.protocols import JobOutcome, JobOutput, JobSpec, JobState, JobStatus, PublishedBuild, SourceAnswer
 from tracker.pipeline.analyze import analyze
 from tracker.pipeline.context import Context, Place
@@ -102,7 +101,7 @@ class Source:
 
     builds: list[PublishedBuild] = field(default_factory=list)
     unreadable: tuple[tuple[str, str], ...] = ()
-    trouble: JobsError | None = None
+    trouble: BaseException | None = None
     asked: int = 0
 
     def list_builds(self) -> SourceAnswer:

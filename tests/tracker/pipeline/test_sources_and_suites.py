@@ -140,3 +140,13 @@ def test_a_killed_look_is_repeated_without_doubling_anything(service: Service):
     advance(service.context)
     assert plan(service.context, "thing") == 0
     assert len(service.rows(RunRow)) == REPEATS
+
+
+def test_a_service_killed_while_it_waits_for_a_source_asks_again_at_once(service: Service):
+    service.publish("1.0.0")
+    service.source.trouble = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        watch(service.context, "thing")
+
+    service.source.trouble = None
+    assert watch(service.context, "thing") == 1
