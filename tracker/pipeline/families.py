@@ -11,6 +11,7 @@ from tracker.store import catalog, runs, series
 from tracker.store.engine import Session
 from tracker.store.series import Point
 from tracker.store.tables import ReleaseRow, SeriesRow
+from tracker.store.trust import trust
 from tracker.store.views.names import name_series
 
 
@@ -76,7 +77,7 @@ def load_family(session: Session, component_id: int, hardware_class_id: int) -> 
                 series=one,
                 labels=json.loads(labels),
                 release_ids=tuple(grouped),
-                points=tuple(tuple(points) for points in grouped.values()),
+                points=tuple(tuple(trust(points)) for points in grouped.values()),
             )
         )
     return Family(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from jobs import plugins
 from jobs.fingerprint import canonical_labels
@@ -27,6 +28,8 @@ CONTENDED = "contended"
 """The flag of a result that other work on the host held up."""
 CONTENDED_ATTEMPTS = 2
 """A contended attempt is made again this often in all; then its values are kept, with the flag."""
+CONTENDED_WAIT = timedelta(seconds=20)
+"""What held it up may be over by then; other runs go first."""
 AGAIN = "measured again: other work held the benchmark up"
 TAKEN = frozenset({ParseOutcome.OK, ParseOutcome.PARTIAL})
 
@@ -72,6 +75,7 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
             flags=",".join(sorted(reading.flags | known_flags)),
             outcome={"failed": "parse_failed", "queued": "infra_failed"}.get(reading.state, "ok"),
             now=now,
+            not_before=now + CONTENDED_WAIT if reading.state == "queued" else None,
         )
         if not kept:
             return
@@ -186,6 +190,7 @@ def _keep_values(session: Session, suite: Suite, facts: RunFacts, attempt: Attem
                 value=value.value,
                 samples=value.samples,
                 spread=value.spread,
+                contended=CONTENDED in reading.flags,
                 measured_at=attempt.started_at or attempt.ended_at,
             )
         )

@@ -379,14 +379,23 @@ def outputs_of(session: Session, attempt_id: int) -> list[OutputRow]:
 
 
 def finish_reading(
-    session: Session, run_id: int, attempt_id: int, *, state: str, reason: str, flags: str, outcome: str, now: datetime
+    session: Session,
+    run_id: int,
+    attempt_id: int,
+    *,
+    state: str,
+    reason: str,
+    flags: str,
+    outcome: str,
+    now: datetime,
+    not_before: datetime | None = None,
 ) -> bool:
     """Send a measured run on its way (final, or queued again); False when another process has done so."""
     finished_at = now if state in FINAL_STATES else None
     changed = session.execute(
         update(RunRow)
         .where(col(RunRow.id) == run_id, col(RunRow.state) == "measured")
-        .values(state=state, reason=reason, finished_at=finished_at)
+        .values(state=state, reason=reason, finished_at=finished_at, not_before=not_before)
     ).rowcount
     if changed:
         values: dict[str, Any] = {"parsed_at": now, "flags": flags, "outcome": outcome}

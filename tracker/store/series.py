@@ -60,6 +60,8 @@ class Point:
     host_id: int
     environment: str | None
     measured_at: datetime | None
+    contended: bool = False
+    """Other work on the host held the benchmark up; measuring it again did not help."""
 
 
 def save_series(session: Session, identity: SeriesIdentity) -> int:
@@ -146,6 +148,7 @@ def history(session: Session, series_ids: Sequence[int]) -> dict[int, list[Point
             MeasurementRow.host_id,
             EnvironmentRow.fingerprint,
             MeasurementRow.measured_at,
+            MeasurementRow.contended,
         )
         .join(ReleaseRow, col(ReleaseRow.id) == MeasurementRow.release_id)
         .join(RunRow, col(RunRow.id) == MeasurementRow.run_id)
@@ -159,7 +162,7 @@ def history(session: Session, series_ids: Sequence[int]) -> dict[int, list[Point
         .order_by(col(ReleaseRow.sort_key), col(ReleaseRow.id), col(RunRow.repeat), col(RunRow.id))
     ).all()
     points: dict[int, list[Point]] = {series_id: [] for series_id in series_ids}
-    for series_id, release_id, run_id, value, host_id, environment, measured_at in rows:
+    for series_id, release_id, run_id, value, host_id, environment, measured_at, contended in rows:
         points[series_id].append(
             Point(
                 release_id=release_id,
@@ -168,6 +171,7 @@ def history(session: Session, series_ids: Sequence[int]) -> dict[int, list[Point
                 host_id=host_id,
                 environment=environment,
                 measured_at=measured_at,
+                contended=contended,
             )
         )
     return points

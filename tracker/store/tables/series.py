@@ -49,6 +49,8 @@ class MeasurementRow(SQLModel, table=True):
     value: float
     samples: int | None = None
     spread: float | None = None
+    contended: bool = False
+    """Other work on the host held the benchmark up, also when it was measured again."""
     measured_at: datetime | None = instant(default=None)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Subquery, func, select
 from sqlmodel import Session
 
+from tracker.store.trust import trust
 from tracker.store.views.plain import table
 
 RELEASE, BUILD, RUN = table("release"), table("build"), table("run")
@@ -105,18 +106,18 @@ def load_levels(session: Session, series_ids: Collection[int]) -> Mapping[int, t
     """Return each series' levels in release order; superseded builds and releases without a place do not count."""
     names = _load_names(session, series_ids)
     rows = session.execute(
-        select(MEASUREMENT.c.series_id, MEASUREMENT.c.release_id, MEASUREMENT.c.value).where(
+        select(MEASUREMENT.c.series_id, MEASUREMENT.c.release_id, MEASUREMENT.c.value, MEASUREMENT.c.contended).where(
             MEASUREMENT.c.series_id.in_(series_ids), counts()
         )
     )
-    values: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for series_id, release_id, value in rows:
-        values[series_id][release_id].append(value)
+    values: dict[int, dict[int, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        values[row.series_id][row.release_id].append(row)
     return {
         series_id: tuple(
-            Level(release=name, level=median(found[release_id]), n=len(found[release_id]))
+            Level(release=name, level=median(row.value for row in judged), n=len(judged))
             for release_id, name in names.items()
-            if release_id in found
+            if (judged := trust(found.get(release_id, [])))
         )
         for series_id, found in values.items()
     }

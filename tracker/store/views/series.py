@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session
 
+from tracker.store.trust import trust
 from tracker.store.views.changes import Change, Verdict, load_changes, load_verdicts
 from tracker.store.views.levels import AxisRelease, Level, ReleaseName, counts, load_axis, load_levels
 from tracker.store.views.names import name_series
@@ -62,6 +63,8 @@ class Value:
     spread: float | None
     measured_at: datetime | None
     host: str
+    contended: bool = False
+    """Other work on the host held it up: it does not count where enough other repeats do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +236,7 @@ def _load_values(session: Session, series_id: int) -> dict[int, tuple[Value, ...
                 spread=row.spread,
                 measured_at=row.measured_at,
                 host=row.host,
+                contended=row.contended,
             )
         )
     return {release_id: tuple(found) for release_id, found in values.items()}
@@ -278,7 +282,7 @@ def _make_point(
     changes: Sequence[Change],
     verdict: Verdict | None,
 ) -> Point:
-    numbers = [value.value for value in values]
+    numbers = [value.value for value in trust(values)]
     level = median(numbers) if numbers else None
     missing = None if numbers else place.obstacle or unmeasured.get(place.id, "not measured")
     return Point(

@@ -466,6 +466,7 @@ def upgrade() -> None:
         sa.Column("value", sa.Float(), nullable=False),
         sa.Column("samples", sa.Integer(), nullable=True),
         sa.Column("spread", sa.Float(), nullable=True),
+        sa.Column("contended", sa.Boolean(), nullable=False),
         sa.Column("measured_at", tracker.store.tables.base.Instant(timezone=True), nullable=True),
         sa.ForeignKeyConstraint(
             ["environment_id"], ["environment.id"], name=op.f("fk_measurement_environment_id_environment")
