@@ -3,6 +3,8 @@ PYTHON ?= python3
 PORT ?= 8765
 SUITE ?= onnxruntime
 export TRACKER_HOME ?= $(CURDIR)/.tracker
+# Compiled modules make every start several times faster.
+export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
 UV := .venv-uv/bin/uv
@@ -49,11 +51,11 @@ clean:  ## remove the environments (results under .tracker stay)
 	@touch $@
 
 .venv/.run-ready: .venv/.python requirements.txt pyproject.toml
-	@if test -x $(UV); then $(UV) pip install -q --python .venv -r requirements.txt && $(UV) pip install -q --python .venv --no-deps -e .; \
+	@if test -x $(UV); then $(UV) pip install -q --compile-bytecode --python .venv -r requirements.txt && $(UV) pip install -q --python .venv --no-deps -e .; \
 	else $(BIN)/python -m pip install -q -r requirements.txt && $(BIN)/python -m pip install -q --no-deps -e .; fi
 	@touch $@
 
 .venv/.dev-ready: .venv/.python requirements-dev.txt pyproject.toml
-	@if test -x $(UV); then $(UV) pip install -q --python .venv -r requirements-dev.txt && $(UV) pip install -q --python .venv --no-deps -e .; \
+	@if test -x $(UV); then $(UV) pip install -q --compile-bytecode --python .venv -r requirements-dev.txt && $(UV) pip install -q --python .venv --no-deps -e .; \
 	else $(BIN)/python -m pip install -q -r requirements-dev.txt && $(BIN)/python -m pip install -q --no-deps -e .; fi
 	@touch $@ .venv/.run-ready

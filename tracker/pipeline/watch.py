@@ -16,6 +16,9 @@ from tracker.store.engine import Session
 
 log = EventLog(__name__)
 
+RETRY_AFTER = timedelta(minutes=1)
+"""A source that did not answer is asked again so soon, or after the usual time where that is shorter."""
+
 
 def watch(context: Context, suite_name: str, *, force: bool = False) -> int:
     """Ask the suite's source if it is time (or `force`); return how many new builds there are.
@@ -29,6 +32,8 @@ def watch(context: Context, suite_name: str, *, force: bool = False) -> int:
     with context.store.write() as session:
         cursor = catalog.cursor_of(session, name)
         wait = timedelta(seconds=context.settings.watch_every_s)
+        if cursor.problem is not None:
+            wait = min(wait, RETRY_AFTER)
         if not force and cursor.asked_at is not None and now - cursor.asked_at < wait:
             return 0
     try:
