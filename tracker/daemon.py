@@ -30,7 +30,11 @@ log = EventLog(__name__)
 LOOK_EVERY_S = 60.0
 WORK_EVERY_S = 2.0
 POLL_EVERY_S = 0.2
-REST_AFTER_ROUNDS = 15
+POLLS_A_JUDGEMENT = 10
+"""Looks at running benchmarks between two looks at what they left."""
+JUDGE_EVERY_S = 10.0
+"""Between two looks at what people did meanwhile (triage, ingest), while nothing runs."""
+REST_AFTER_ROUNDS = 3
 """Rounds of judging without news after which the statistics give their memory back."""
 
 
@@ -55,7 +59,7 @@ class Daemon:
         recover(self._app.context)
         self._every("look", LOOK_EVERY_S, self.look)
         self._every("work", WORK_EVERY_S, self.work)
-        self._every("judge", WORK_EVERY_S, self.judge)
+        self._every("judge", JUDGE_EVERY_S, self.judge)
         self._scheduler.start()
         log.info("daemon.started", home=self._app.settings.home, suites=",".join(self._app.settings.suites))
 
@@ -86,8 +90,14 @@ class Daemon:
 
     def work(self) -> None:
         """Run benchmarks until none is left."""
+        polls = 0
         while not self._stopping.is_set() and advance(self._app.context):
+            polls += 1
+            if polls % POLLS_A_JUDGEMENT == 0:
+                self._soon("judge")
             self._stopping.wait(POLL_EVERY_S)
+        if polls and not self._stopping.is_set():
+            self._soon("judge")
 
     def judge(self) -> None:
         """Read what was measured, find what changed, and tell."""

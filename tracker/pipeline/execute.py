@@ -84,6 +84,9 @@ def _claims(context: Context) -> list[Claim]:
 
 def _claim(context: Context) -> Claim | None:
     place, now = context.place(), context.clock.now()
+    with context.store.read() as session:
+        if not runs.something_waits(session, hardware_class_id=place.hardware_class_id, now=now):
+            return None
     with context.store.write() as session:
         return runs.claim_next(
             session,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import func, update
+from sqlalchemy import ColumnElement, func, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
@@ -142,11 +142,7 @@ def claim_next(
         return None
     candidate = (
         select(RunRow.id)
-        .where(
-            RunRow.state == "queued",
-            RunRow.hardware_class_id == hardware_class_id,
-            col(RunRow.not_before).is_(None) | (col(RunRow.not_before) <= now),
-        )
+        .where(*_may_start(hardware_class_id, now))
         .order_by(col(RunRow.priority).desc(), col(RunRow.repeat), col(RunRow.id))
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -173,6 +169,17 @@ def claim_next(
     session.add(AttemptRow(run_id=run_id, number=number, key=key, fence=fence, host_id=host_id, created_at=now))
     session.flush()
     return _claims(session, RunRow.id == run_id)[0]
+
+
+def something_waits(session: Session, *, hardware_class_id: int, now: datetime) -> bool:
+    """Return whether a queued run may start now; cheaper than a claim."""
+    return session.execute(select(RunRow.id).where(*_may_start(hardware_class_id, now)).limit(1)).first() is not None
+
+
+def _may_start(hardware_class_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of a run that may start now on this hardware class."""
+    waited = col(RunRow.not_before).is_(None) | (col(RunRow.not_before) <= now)
+    return col(RunRow.state) == "queued", col(RunRow.hardware_class_id) == hardware_class_id, waited
 
 
 def _free_slot(session: Session, host_id: int, slots: int) -> int | None:
