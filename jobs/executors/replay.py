@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from jobs.characters import find_unstorable
 from jobs.errors import UserError
 from jobs.executors._attempts import (
     Attempt,
@@ -23,6 +24,7 @@ from jobs.executors._attempts import (
 )
 from jobs.executors._options import check_names, number
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+from jobs.recordings import read_recordings
 
 CONFIG_VARIABLE = "BENCHMARK_CONFIG"
 """In `JobSpec.environment`: the fingerprint of the config (or anything else that names it) to be replayed."""
@@ -31,6 +33,7 @@ REPEAT_VARIABLE = "BENCHMARK_REPEAT"
 
 _OPTIONS = ("recordings", "pace_s")
 _FIELDS = {"component", "version", "config", "repeat", "outcome", "detail", "exit_code", "result", "log", "environment"}
+_LARGEST = 2**31 - 1
 _REQUIRED = ("component", "version", "config", "repeat", "outcome")
 
 Identity = tuple[str, str, str, int]
@@ -60,16 +63,11 @@ def identity_of(job: JobSpec) -> Identity:
 
 def load_recordings(folder: Path) -> Mapping[Identity, Mapping[str, Any]]:
     """Return all recordings of a folder; a later line for the same attempt replaces an earlier one."""
-    files = sorted(folder.glob("*.jsonl"))
-    if not files:
-        raise UserError(f"executor replay: expected *.jsonl files with recordings in {folder}, found none")
     found: dict[Identity, Mapping[str, Any]] = {}
-    for file in files:
-        for row, line in enumerate(file.read_text(encoding="utf-8", errors="replace").split("\n"), start=1):
-            if line.strip():
-                recording = _check(line, f"{file}:{row}")
-                identity = (recording["component"], recording["version"], recording["config"], recording["repeat"])
-                found[identity] = recording
+    for where, line in read_recordings(folder, "executor replay"):
+        recording = _check(line, where)
+        identity = (recording["component"], recording["version"], recording["config"], recording["repeat"])
+        found[identity] = recording
     return found
 
 
@@ -77,8 +75,11 @@ def _check(line: str, where: str) -> dict[str, Any]:
     """Return one recording, or raise UserError with the place and what is wrong."""
     try:
         recording = json.loads(line)
-    except ValueError as error:
+        character = find_unstorable(recording)
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: expected one JSON object on the line: {error}") from error
+    if character:
+        raise UserError(f"{where}: a text in the recording holds the unusable character {character}")
     if not isinstance(recording, dict) or (unknown := recording.keys() - _FIELDS):
         what = f"unknown {sorted(unknown)}" if isinstance(recording, dict) else f"{type(recording).__name__}"
         raise UserError(f"{where}: expected an object with {sorted(_FIELDS)}, found {what}")
@@ -87,17 +88,30 @@ def _check(line: str, where: str) -> dict[str, Any]:
     texts = ("component", "version", "config", "outcome", "detail", "log")
     wrong = [name for name in texts if not isinstance(recording.get(name, ""), str)]
     wrong += [name for name in ("repeat", "exit_code") if not _is_number(recording.get(name), name)]
-    wrong += ["environment"] if not isinstance(recording.get("environment", {}), dict) else []
+    wrong += ["environment"] if not _is_environment(recording.get("environment", {})) else []
     wrong += ["outcome"] if recording["outcome"] not in [outcome.value for outcome in JobOutcome] else []
     if wrong:
         raise UserError(f"{where}: {wrong[0]} has an impossible value: {recording[wrong[0]]!r}")
     return recording
 
 
+def _is_environment(value: object) -> bool:
+    """Return whether a value may be a record of where an attempt ran; its hardware class, if any, needs a name."""
+    if not isinstance(value, dict):
+        return False
+    hardware = value.get("hardware_class")
+    if hardware is None:
+        return True
+    labels = hardware.get("labels") if isinstance(hardware, dict) else None
+    plain = isinstance(labels, dict) and all(isinstance(label, str | int | float) for label in labels.values())
+    return plain and isinstance(hardware.get("slug"), str) and bool(hardware["slug"])
+
+
 def _is_number(value: object, name: str) -> bool:
     if value is None:
         return name == "exit_code"
-    return isinstance(value, int) and not isinstance(value, bool) and (name == "exit_code" or value >= 1)
+    low = -_LARGEST if name == "exit_code" else 1
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= _LARGEST
 
 
 def record(job: JobSpec, status: JobStatus, outputs: Sequence[JobOutput]) -> str:

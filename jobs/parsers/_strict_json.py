@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, TypeGuard
+
+from jobs.characters import find_unstorable
 
 
 class Refused(Exception):
@@ -49,21 +50,6 @@ def _explain(error: json.JSONDecodeError, text: str) -> Refused | Failed:
     return Refused(f"expected a JSON object, found something else at {where}: {error.msg}")
 
 
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-
-
-def _check_texts(value: object) -> None:
-    """Raise Refused for texts that no store can hold: half characters (lone surrogates) and NUL."""
-    if isinstance(value, dict):
-        _check_texts(list(value))
-        _check_texts(list(value.values()))
-    elif isinstance(value, list):
-        for inner in value:
-            _check_texts(inner)
-    elif isinstance(value, str) and (found := _UNSTORABLE.search(value)):
-        raise Refused(f"a text in the file holds the unusable character U+{ord(found.group()):04X}")
-
-
 def decode(text: str) -> dict[str, Any]:
     """Return the object that `text` holds, numbers as `Number`; raise Refused or Failed with the reason."""
     if not text.strip():
@@ -72,11 +58,13 @@ def decode(text: str) -> dict[str, Any]:
         document = json.loads(
             text, object_pairs_hook=_unique, parse_int=Number, parse_float=Number, parse_constant=Number
         )
-        _check_texts(document)
+        unstorable = find_unstorable(document)
     except json.JSONDecodeError as error:
         raise _explain(error, text) from error
     except RecursionError as error:
         raise Refused("the JSON is nested too deeply to be a result") from error
+    if unstorable:
+        raise Refused(f"a text in the file holds the unusable character {unstorable}")
     if not isinstance(document, dict):
         raise Refused(f"expected a JSON object, found {shown(document)}")
     return document

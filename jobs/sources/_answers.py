@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 
+from jobs.characters import find_unstorable, replace_unstorable
 from jobs.errors import UserError
 from jobs.protocols import PublishedBuild, SourceAnswer
 
@@ -28,8 +29,22 @@ def check_options(source: str, options: Mapping[str, object], known: Mapping[str
 
 
 def make_answer(builds: Iterable[PublishedBuild], unreadable: Iterable[tuple[str, str]]) -> SourceAnswer:
-    """Return the answer with a cursor that is a hash of all it holds: it changes exactly when the answer does."""
-    all_builds, all_unreadable = tuple(builds), tuple(sorted(set(unreadable)))
+    """Return the answer with a cursor that is a hash of all it holds: it changes exactly when the answer does.
+
+    A build whose names hold characters that cannot be stored counts as unreadable; in remarks they are replaced.
+    """
+    all_builds, odd = [], []
+    for build in builds:
+        if character := find_unstorable([build.tag, build.location, build.digest, build.platform]):
+            odd.append((build.tag, f"its name holds the unusable character {character}"))
+        else:
+            all_builds.append(replace(build, yanked=_storable(build.yanked), misfit=_storable(build.misfit)))
+    pairs = ((replace_unstorable(name), replace_unstorable(reason)) for name, reason in (*unreadable, *odd))
+    all_unreadable = tuple(sorted(set(pairs)))
     text = json.dumps([[asdict(b) for b in all_builds], all_unreadable], sort_keys=True, default=str)
     cursor = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    return SourceAnswer(builds=all_builds, cursor=cursor, unreadable=all_unreadable)
+    return SourceAnswer(builds=tuple(all_builds), cursor=cursor, unreadable=all_unreadable)
+
+
+def _storable(remark: str | None) -> str | None:
+    return None if remark is None else replace_unstorable(remark)

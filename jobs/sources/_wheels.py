@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag, sys_tags
 from packaging.utils import BuildTag, parse_wheel_filename
 from packaging.version import Version
@@ -106,7 +106,7 @@ def _takes_python(wheel: Wheel, host: Host) -> bool:
     """Return whether the wheel's `requires-python` lets this Python in; one that cannot be read says nothing."""
     try:
         return SpecifierSet(wheel.requires_python or "").contains(host.python, prereleases=True)
-    except InvalidSpecifier:
+    except ValueError:  # no specifier (InvalidSpecifier), or one with a number of thousands of digits
         return True
 
 

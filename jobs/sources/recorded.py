@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from jobs.errors import UserError
 from jobs.protocols import PublishedBuild, ReleaseSource, SourceAnswer
+from jobs.recordings import read_recordings
 from jobs.sources._answers import check_options, make_answer
 
 
 def create(options: Mapping[str, object]) -> ReleaseSource:
-    """Return the source for the recordings of `component` in the folder `path` (the setting `recordings` by default)."""
+    """Return the source for the recordings of `component` in the folder `path` (by default the setting `recordings`)."""
     given = check_options("recorded", options, {"path": False, "component": True})
     return RecordedReleases(Path(given.get("path", ".")).expanduser(), given["component"])
 
@@ -29,17 +29,13 @@ class RecordedReleases:
         """Return a build for every version recorded; raise UserError where there are no recordings."""
         versions: dict[str, None] = {}
         unreadable: list[tuple[str, str]] = []
-        files = sorted(self._folder.glob("*.jsonl"))
-        if not files:
-            raise UserError(f"source recorded: expected *.jsonl files with recordings in {self._folder}, found none")
-        for file in files:
-            for row, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-                try:
-                    recording = json.loads(line)
-                    if recording["component"] == self._component:
-                        versions[str(recording["version"])] = None
-                except (ValueError, TypeError, KeyError) as error:
-                    unreadable.append((f"{file.name}:{row}", f"not a recording: {error}"))
+        for where, line in read_recordings(self._folder, "source recorded"):
+            try:
+                recording = json.loads(line)
+                if recording["component"] == self._component:
+                    versions[str(recording["version"])] = None
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
+                unreadable.append((Path(where).name, f"not a recording: {error}"))
         return make_answer([self._build(version) for version in sorted(versions)], unreadable)
 
     def _build(self, version: str) -> PublishedBuild:

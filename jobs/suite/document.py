@@ -12,6 +12,7 @@ from jobs.measurements import Label
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[tuple[Text, ...], Strict(False)]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Labels = dict[str, Label]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Seconds = Annotated[float, Field(gt=0, le=7 * 86_400)]
@@ -77,7 +78,9 @@ class Run(Table):
     )
     asset: Annotated[tuple[Asset, ...], Strict(False)] = Field(default=(), description="[[run.asset]] tables")
     pin_cores: int = Field(default=0, ge=0, le=1024, description="cores to pin the process to; 0 for none")
-    environment: dict[str, str] = Field(default_factory=dict, description="environment variables of the process")
+    environment: dict[VariableName, str] = Field(
+        default_factory=dict, description="environment variables of the process"
+    )
 
 
 class Hardware(Table):

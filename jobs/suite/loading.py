@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from jobs.characters import find_unstorable
 from jobs.errors import UserError
 from jobs.suite.checks import Problem, problems_of
 from jobs.suite.document import Asset, Document, Expectation, Gate, Suite
@@ -67,14 +68,19 @@ def _explain(error: ErrorDetails) -> Problem:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
+    """Return what the file says; UserError also for texts that can be neither stored nor handed to a program."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        character = find_unstorable(raw)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}; check the path") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise UserError(f"{path}: is not TOML: {error or 'nested too deeply'}") from error
+    if character:
+        raise UserError(f"{path}: a text in it holds the unusable character {character}; remove that")
+    return raw
 
 
 def _refuse(path: Path, problems: Sequence[Problem]) -> UserError:

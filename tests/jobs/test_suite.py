@@ -173,6 +173,9 @@ def test_the_shipped_suites_are_these() -> None:
         ("[matrix]", '[releases]\ntracks = ["stabel"]\n[matrix]', "releases.tracks[1]: input should be 'stable', 'rc'"),
         ("[matrix]", '[releases]\nfrist = ["newest"]\n[matrix]', "releases.frist: unknown key; did you mean 'first'?"),
         ("repeats = 5", "repeats = 5\nrepeats = 6", "is not TOML"),
+        ("repeats = 5", "repeats = " + "9" * 5000, "is not TOML: Exceeds the limit"),
+        ('title = "A suite"', 'title = "A\\u0000"', "a text in it holds the unusable character U+0000"),
+        ("repeats = 5", 'repeats = 5\nenvironment = {"A=B" = "x"}', "run.environment.A=B"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_file_key_and_cure(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -131,3 +131,33 @@ def test_a_real_attempt_can_be_recorded_and_played_again(
 def test_an_attempt_that_runs_cannot_be_recorded(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
     with pytest.raises(UserError, match="has not ended"):
         replay.record(_asks(job, "early"), _executor(tmp_path, GOOD).poll("early"), ())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"detail": "\ud800"}, r"unusable character U\+D800"),
+        ({"result": {"labels": {"model": "a\0"}}}, r"unusable character U\+0000"),
+        ({"repeat": 10**40}, "repeat has an impossible value"),
+        ({"exit_code": -(10**40)}, "exit_code has an impossible value"),
+        ({"environment": {"hardware_class": "big"}}, "environment has an impossible value"),
+        ({"environment": {"hardware_class": {"slug": 5, "labels": {}}}}, "environment has an impossible value"),
+        ({"environment": {"hardware_class": {"slug": "a"}}}, "environment has an impossible value"),
+        ({"environment": {"hardware_class": {"slug": "a", "labels": {"cpu": []}}}}, "environment has an impossible"),
+    ],
+)
+def test_what_no_store_could_hold_is_refused_when_recordings_are_read(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        _executor(tmp_path, {**GOOD, **change})
+
+
+def test_a_recording_nested_too_deeply_or_unreadable_is_an_error_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "all.jsonl").write_text("[" * 100_000)
+    with pytest.raises(UserError, match=r"all\.jsonl:1: expected one JSON object"):
+        replay.load_recordings(tmp_path)
+    (tmp_path / "also.jsonl").mkdir()
+    (tmp_path / "all.jsonl").write_text("")
+    with pytest.raises(UserError, match=r"also\.jsonl cannot be read"):
+        replay.load_recordings(tmp_path)

@@ -109,3 +109,10 @@ def test_a_release_too_large_to_compare_is_refused(home: Path, monkeypatch: pyte
     monkeypatch.setattr(folder, "RELEASE_LIMIT_BYTES", 7)
     with pytest.raises(UserError, match=r"release .*v1\.0\.0: more than"):
         create({"path": str(home)}).list_builds()
+
+
+def test_a_release_whose_name_is_no_text_is_listed_as_unreadable(home: Path) -> None:
+    os.rename(home / "v1.0.0", os.fsencode(home) + b"/v1.0.1\xff")
+    answer = create({"path": str(home)}).list_builds()
+    assert answer.builds == ()
+    assert answer.unreadable == (("v1.0.1\ufffd", "its name holds the unusable character U+DCFF"),)

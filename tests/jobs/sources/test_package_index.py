@@ -382,3 +382,13 @@ def test_the_machines_index_lists_onnxruntime_in_order() -> None:
     newer = [build for build in builds if build.tag in ("1.26.0", "1.28.0", "1.30.0")]
     assert all(build.published_at and build.size_bytes and build.digest.startswith("sha256:") for build in newer)
     assert [tag for group in order_tags(tags).order for tag in group] == tags
+
+
+def test_remarks_that_no_store_could_hold_are_kept_with_a_sign_for_what_is_lost(index: IndexServer) -> None:
+    index.put_files("demo", [wheel("1.0.0", yanked="bad\ud800\0")])
+    assert [build.yanked for build in list_demo()] == ["bad\ufffd\ufffd"]
+
+
+def test_a_number_of_thousands_of_digits_in_requires_python_says_nothing(index: IndexServer) -> None:
+    index.put_files("demo", [wheel("1.0.0", **{"requires-python": ">=" + "9" * 5000})])
+    assert [build.misfit for build in list_demo()] == [None]
