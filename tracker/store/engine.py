@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 from sqlmodel import Session, SQLModel
 
 from tracker.errors import TryLater, UserError
-from tracker.store.migrations import SCHEMA_REVISION, migrate
+from tracker.store.migrations import SCHEMA_REVISION, create, migrate
 
 __all__ = ["Session", "Store", "insert_new", "open_store"]
 
@@ -110,9 +110,12 @@ def _bring_up_to_date(engine: Engine) -> None:
                 f"the database {where} has schema {found}, newer than this version's {SCHEMA_REVISION};"
                 " use the newer tracker, or another TRACKER_HOME"
             )
-        if found is None and set(inspect(connection).get_table_names()) - {"alembic_version"}:
+        tables = set(inspect(connection).get_table_names())
+        if found is None and tables - {"alembic_version"}:
             raise UserError(f"the database {where} holds other tables; name an empty one")
-        if found != SCHEMA_REVISION:
+        if not tables:
+            create(connection)
+        elif found != SCHEMA_REVISION:
             migrate(connection)
 
 

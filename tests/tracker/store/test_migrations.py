@@ -39,6 +39,16 @@ def run_alembic(url: str, what: str, *arguments: str) -> None:
     engine.dispose()
 
 
+def schema_of(file: Path) -> dict[str, str]:
+    """Return what a SQLite file says of each of its tables and indexes, white space and order of constraints aside."""
+    connection = sqlite3.connect(file)
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    connection.close()
+    return {
+        name: " ".join(sorted(sql.replace(",", " ").replace(")", " ").replace("(", " ").split())) for name, sql in rows
+    }
+
+
 def test_the_named_schema_revision_is_the_last_migration():
     assert ScriptDirectory.from_config(alembic()).get_current_head() == SCHEMA_REVISION
 
@@ -53,8 +63,20 @@ def test_an_empty_database_gets_every_table(url: str):
 
 def test_migrations_and_tables_say_the_same(url: str):
     open_store(url).close()
+    run_alembic(url, "downgrade", "base")
+    run_alembic(url, "upgrade", "head")
 
     run_alembic(url, "check")
+
+
+def test_a_store_made_at_once_is_what_the_migrations_make(url: str, tmp_path: Path):
+    open_store(url).close()
+    run_alembic(url, "check")
+
+    made, migrated = tmp_path / "made.db", tmp_path / "migrated.db"
+    open_store(f"sqlite:///{made}").close()
+    run_alembic(f"sqlite:///{migrated}", "upgrade", "head")
+    assert schema_of(made) == schema_of(migrated)
 
 
 def test_going_back_leaves_nothing_but_the_note_of_the_revision(url: str):

@@ -11,6 +11,18 @@ if TYPE_CHECKING:
 SCHEMA_REVISION = "0001"
 
 
+def create(connection: Connection) -> None:
+    """Make the present schema in an empty database, as all migrations one after another would, without Alembic."""
+    from sqlalchemy import text
+
+    from tracker.store.tables import metadata
+
+    metadata.create_all(connection)
+    key = "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)"
+    connection.execute(text(f"CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, {key})"))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:revision)"), {"revision": SCHEMA_REVISION})
+
+
 def migrate(connection: Connection) -> None:
     """Bring the database to the present schema, in the caller's transaction."""
     from alembic import command
