@@ -115,9 +115,11 @@ def describe_release(release: ReleaseItem | None) -> tuple[str, str]:
     if release is None:
         return "neutral", "no release known yet"
     runs, verdicts = release.runs, release.verdicts
-    left = sum(runs.get(state, 0) for state in ("queued", "running", "measured"))
+    total, left = sum(runs.values()), sum(runs.get(state, 0) for state in ("queued", "running", "measured"))
+    if total and runs.get("queued", 0) == total:
+        return "unknown", f"waits to be measured: {count(total, 'run')} queued"
     if left:
-        return "busy", f"being measured: {sum(runs.values()) - left} of {count(sum(runs.values()), 'run')} finished"
+        return "busy", f"being measured: {total - left} of {count(total, 'run')} finished"
     if runs.get("done"):
         return _describe_verdicts(verdicts, release.changes)
     if runs.get("failed"):
@@ -130,17 +132,18 @@ def describe_release(release: ReleaseItem | None) -> tuple[str, str]:
 
 
 def _describe_verdicts(verdicts: Mapping[str, int], changes: Mapping[str, int]) -> tuple[str, str]:
-    if not verdicts and not changes:
-        return "neutral", "measured; no change found"
     total = sum(verdicts.values())
+    if not total:
+        return "neutral", "measured; no gated series was judged" + (", see its changes" if changes else "")
+    all_of_them = count(total, "gated series", "gated series")
     if worse := verdicts.get("regressed", 0):
-        return "bad", f"{worse} of {count(total, 'gated series', 'gated series')} regressed"
-    if better := verdicts.get("improved", 0):
-        return "good", f"{better} of {count(total, 'gated series', 'gated series')} improved, none regressed"
-    unclear = sum(verdicts.get(one, 0) for one in ("missing", "too_few", "noisy", "confounded"))
-    if unclear:
-        return "unknown", f"{unclear} of {count(total, 'gated series', 'gated series')} without an answer"
-    return "neutral", f"no change in {count(total, 'gated series', 'gated series')}"
+        return "bad", f"{worse} of {all_of_them} regressed"
+    better = verdicts.get("improved", 0)
+    if unclear := sum(verdicts.get(one, 0) for one in ("missing", "too_few", "noisy", "confounded")):
+        return "unknown", f"{unclear} of {all_of_them} without an answer" + (f", {better} improved" if better else "")
+    if better:
+        return "good", f"{better} of {all_of_them} improved, none regressed"
+    return "neutral", f"no change in {all_of_them}"
 
 
 FILTERS: Mapping[str, Any] = {

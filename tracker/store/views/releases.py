@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import JSON, ColumnElement, Select, cast, func, select, type_coerce
 from sqlmodel import Session
 
 from tracker.store.views.alerts import AlertItem, list_alerts
@@ -39,7 +39,7 @@ class ReleaseItem:
     runs: Mapping[str, int]
     """State -> number of runs; states that do not occur are left out."""
     verdicts: Mapping[str, int]
-    """Verdict -> number of gated series, against the previous release."""
+    """Verdict -> number of gated series, against the previous release; of an older release as its summary says."""
     changes: Mapping[str, int]
     """Verdict -> number of change points that stand at this release."""
 
@@ -120,9 +120,10 @@ def load_releases(session: Session, *conditions: ColumnElement[bool]) -> list[Re
 
 
 def make_releases(session: Session, rows: Sequence[Any]) -> list[ReleaseItem]:
-    """Return the releases of these rows with their counts: three statements."""
+    """Return the releases of these rows with their counts: four statements."""
     ids = [row.id for row in rows]
-    runs, verdicts, changes = _count_runs(session, ids), _count_verdicts(session, ids), _count_changes(session, ids)
+    runs, changes = _count_runs(session, ids), _count_changes(session, ids)
+    verdicts = {**_count_summarized(session, ids), **_count_verdicts(session, ids)}
     return [
         ReleaseItem(
             component=row.component,
@@ -170,6 +171,23 @@ def _count_verdicts(session: Session, ids: Collection[int]) -> dict[int, dict[st
     )
 
 
+def _count_summarized(session: Session, ids: Collection[int]) -> dict[int, dict[str, int]]:
+    """Return release id -> verdict -> number of gated series, from the newest summary on each hardware class."""
+    newest = (
+        select(func.max(SUMMARY.c.id))
+        .where(SUMMARY.c.release_id.in_(ids))
+        .group_by(SUMMARY.c.release_id, SUMMARY.c.hardware_class_id)
+    )
+    postgres = session.get_bind().dialect.name == "postgresql"
+    content = cast(SUMMARY.c.content, JSON) if postgres else type_coerce(SUMMARY.c.content, JSON)
+    found: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    counts = select(SUMMARY.c.release_id, content["counts"]).where(SUMMARY.c.id.in_(newest))
+    for release_id, tally in session.execute(counts):
+        for verdict, number in (tally or {}).items():
+            found[release_id][verdict] += number
+    return {release_id: dict(tally) for release_id, tally in found.items()}
+
+
 def _count_changes(session: Session, ids: Collection[int]) -> dict[int, dict[str, int]]:
     return _tally(
         session,
@@ -202,20 +220,24 @@ def show_release(
 def load_summaries(
     session: Session, component: str, identity: str, *, against: str | None = None
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the newest stored summary of a release for each hardware class, against `against` where that is named."""
+    """Return the newest stored summary of a release for each hardware class.
+
+    Where `against` is named and is not what each of them compares with, none: summaries against an earlier
+    reference are not kept up to date.
+    """
     other = RELEASE.alias("against")
     statement = (
-        select(SUMMARY.c.hardware_class_id, SUMMARY.c.content)
+        select(SUMMARY.c.hardware_class_id, SUMMARY.c.content, other.c.identity.label("against"))
         .join(RELEASE, RELEASE.c.id == SUMMARY.c.release_id)
         .join(COMPONENT, COMPONENT.c.id == RELEASE.c.component_id)
         .outerjoin(other, other.c.id == SUMMARY.c.against_id)
         .where(COMPONENT.c.slug == component, RELEASE.c.identity == identity)
         .order_by(SUMMARY.c.hardware_class_id, SUMMARY.c.id)
     )
-    if against:
-        statement = statement.where(other.c.identity == against)
-    newest = {row.hardware_class_id: row.content for row in session.execute(statement)}
-    return tuple(read_json(content) for content in newest.values())
+    newest = {row.hardware_class_id: row for row in session.execute(statement)}
+    if against and any(row.against != against for row in newest.values()):
+        return ()
+    return tuple(read_json(row.content) for row in newest.values())
 
 
 def _load_builds(session: Session, release_id: int) -> tuple[Build, ...]:
