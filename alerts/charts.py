@@ -76,9 +76,9 @@ def _write_subtitle(trend: Trend) -> list[str]:
     if any(point.repeats for point in trend.points):
         parts.append("faint dots: single runs")
     if any(point.low is not None for point in trend.points):
-        parts.append("bars: interval" if len(trend.points) <= _BARS_UP_TO else "band: interval")
+        parts.append(f"{'bars' if len(trend.points) <= _BARS_UP_TO else 'band'}: lowest to highest run")
     if any(point.flags for point in trend.points):
-        parts.append("hollow: provisional or superseded")
+        parts.append("hollow: may still change")
     if trend.missing:
         parts.append("× not measured")
     return [" · ".join(parts)] if trend.points else []
@@ -208,9 +208,9 @@ def _layer_points(x: Spec, y: Spec, palette: Palette, *, small: bool) -> list[Sp
     tooltip = [
         {"field": "release", "type": "nominal", "title": "release"},
         {"field": "shown", "type": "nominal", "title": "median"},
-        {"field": "interval", "type": "nominal", "title": "interval"},
+        {"field": "interval", "type": "nominal", "title": "lowest to highest run"},
         {"field": "runs", "type": "quantitative", "title": "runs"},
-        {"field": "flags", "type": "nominal", "title": "flags"},
+        {"field": "flags", "type": "nominal", "title": "may still change"},
     ]
     return [
         {

@@ -18,11 +18,12 @@ class TrendPoint:
     level: float
     low: float | None = None
     high: float | None = None
+    """The lowest and the highest repeat."""
     n: int = 1
     """How many repeats stand behind the level."""
     repeats: tuple[float, ...] = ()
     flags: tuple[str, ...] = ()
-    """`superseded`, `provisional`, ...: such a point is drawn hollow and named on hover."""
+    """Why the point may still change (`provisional`, `being measured`): it is drawn hollow and this named on hover."""
 
     def __post_init__(self) -> None:
         numbers = (self.level, *self.repeats, *(edge for edge in (self.low, self.high) if edge is not None))

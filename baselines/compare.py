@@ -135,7 +135,6 @@ def _describe(given: ComparisonInput, found: Contrast, q: float, options: Compar
     margin = found.margin(0.05)
     effect, low, high = (found.ratio(step) for step in (found.step, found.step - margin, found.step + margin))
     detectable = found.ratio(found.detectable(options.false_alarm_ratio))
-    text = f"{100 * effect:+.1f} %, 95 % interval {100 * low:+.1f} to {100 * high:+.1f} %"
     more = _count_needed(found, verdict, options)
     return Comparison(
         verdict=verdict,
@@ -146,7 +145,7 @@ def _describe(given: ComparisonInput, found: Contrast, q: float, options: Compar
         q=q,
         minimum_detectable_ratio=detectable,
         repeats_needed=more,
-        reason=f"{text}; {_explain(given, verdict, detectable, more, options)}",
+        reason=_explain(given, verdict, detectable, more, options),
     )
 
 
@@ -193,4 +192,4 @@ def _explain(
     if verdict != "noisy":
         return "more than repeats and days differ anyway"
     cure = f"{more} more on each side would settle it" if more else "more repeats would not settle it"
-    return f"the repeats show differences from {100 * detectable:.1f} % up; {cure}"
+    return f"only a difference of {100 * detectable:.1f} % or more would show through the noise; {cure}"

@@ -110,7 +110,7 @@ def test_dark_and_light_differ_in_style_only() -> None:
 
 
 def test_points_with_a_flag_are_hollow_and_named() -> None:
-    point = TrendPoint(release="1.0", order=0, level=5.0, flags=("superseded",))
+    point = TrendPoint(release="1.0", order=0, level=5.0, flags=("provisional",))
     spec = trend_spec(Trend(title="t", unit="ms", direction=Direction.LOWER, points=(point,)))
     assert rows(spec, "points")[0]["hollow"] is True
     assert "hollow" in spec["title"]["subtitle"][0]

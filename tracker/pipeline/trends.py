@@ -57,4 +57,9 @@ def _make_point(point: Point, order: int) -> TrendPoint:
         high=point.high,
         n=point.n,
         repeats=tuple(value.value for value in point.values),
+        flags=tuple(filter(None, (point.pending, _flag_change(point)))),
     )
+
+
+def _flag_change(point: Point) -> str | None:
+    return "provisional" if point.change is not None and not point.change.confirmed else None

@@ -19,6 +19,7 @@ from tracker.daemon import take_folder
 from tracker.store.tables import (
     AlertRow,
     AttemptRow,
+    ChangePointRow,
     ComponentRow,
     CursorRow,
     HostRow,
@@ -262,8 +263,21 @@ def test_exports_hold_every_measurement(reader: Client, seeded: Seeded) -> None:
     assert {row["unit"] for row in rows} == {"ms"}
     detail = json.loads(reader.get(f"/series/{series}/export.json").text)
     assert [point["n"] for point in detail["points"]] == [5, 5, 0, 5, 5, 5, 5, 5, 0, 2]
-    assert detail["points"][0]["level"] is None
-    assert float(rows[0]["value"]) == detail["points"][1]["values"][0]["value"]
+    assert detail["points"][2]["level"] is None
+    assert float(rows[0]["value"]) == detail["points"][0]["values"][0]["value"]
+
+
+def test_a_level_whose_other_runs_are_under_way_is_hollow_and_says_so(reader: Client, seeded: Seeded) -> None:
+    points = reader.get(f"/series/{seeded.series[0]}/chart.json").json()["datasets"]["points"]
+    assert {row["release"]: row["flags"] for row in points if row["hollow"]} == {"1.32.0": "being measured"}
+    assert "median of 2, more runs being measured" in get(reader, f"/series/{seeded.series[0]}")
+
+
+def test_a_change_that_only_the_newest_release_shows_is_hollow(client: Client, app: App, seeded: Seeded) -> None:
+    with app.store.write() as session:
+        session.execute(update(ChangePointRow).where(col(ChangePointRow.direction) == "down").values(confirmed=False))
+    points = client.get(f"/series/{seeded.series[0]}/chart.json").json()["datasets"]["points"]
+    assert {row["release"]: row["flags"] for row in points}["1.30.0"] == "provisional"
 
 
 def test_the_chart_keeps_a_place_for_every_release(reader: Client, seeded: Seeded) -> None:

@@ -22,6 +22,8 @@ SERIES, COMPONENT, CONFIG, HARDWARE = table("series"), table("component"), table
 RELEASE, RUN, BUILD, SUITE = table("release"), table("run"), table("build"), table("suite_revision")
 MEASUREMENT, HOST = table("measurement"), table("host")
 QUEUED = "queued"
+UNDER_WAY = {"running": "being measured", "measured": "being read", "queued": QUEUED}
+"""State of a run that is not final -> words; the first that occurs speaks for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,8 @@ class Point:
     spread_ratio: float | None = None
     """Median distance from the median, scaled to a standard deviation, as a share of the level; from 3 repeats on."""
     missing: str | None = None
+    pending: str | None = None
+    """What its other runs are at, if not all are final: the level is too early to judge."""
     change: Change | None = None
     verdict: Verdict | None = None
     values: tuple[Value, ...] = ()
@@ -264,7 +268,7 @@ def _explain_unmeasured(session: Session, series: Any) -> dict[int, str]:
 
 def explain_states(reasons: Mapping[str, str]) -> str:
     """Return why there is no value, from the states of the runs and their reasons: the most hopeful state speaks."""
-    for state, words in (("running", "being measured"), ("measured", "being read"), ("queued", QUEUED)):
+    for state, words in UNDER_WAY.items():
         if state in reasons:
             return words
     if "done" in reasons:
@@ -284,7 +288,8 @@ def _make_point(
 ) -> Point:
     numbers = [value.value for value in trust(values)]
     level = median(numbers) if numbers else None
-    missing = None if numbers else place.obstacle or unmeasured.get(place.id, "not measured")
+    said = unmeasured.get(place.id, "not measured")
+    missing = None if numbers else place.obstacle or said
     return Point(
         release=place.name,
         track=place.track,
@@ -295,6 +300,7 @@ def _make_point(
         n=len(numbers),
         spread_ratio=_scale_spread(numbers, level),
         missing=missing,
+        pending=said if numbers and said in UNDER_WAY.values() else None,
         change=next((change for change in changes if change.release.identity == place.name.identity), None),
         verdict=verdict,
         values=tuple(values),
