@@ -11,16 +11,19 @@ import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
+from jobs.characters import find_unstorable
 from tracker.errors import UserError
 
 #: Variables that are not settings: the home folder, the settings file, and the mark on a benchmark's processes.
@@ -59,6 +62,15 @@ def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _check_address(value: str) -> str:
+    """Return the address; ValueError where no link can begin with it."""
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("expected an address such as https://perf.example.com")
+    return value
+
+
+Address = Annotated[str, AfterValidator(_check_address)]
 Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
 Paths = Annotated[list[Path], NoDecode, BeforeValidator(_split)]
 
@@ -74,15 +86,19 @@ class Settings(BaseSettings):
     database_url: str | None = Field(None, description="SQLAlchemy URL; default: SQLite in the home folder")
     host: str = Field("127.0.0.1", description="Address the pages listen on; loopback unless you know better")
     port: int = Field(8765, ge=1, le=65535, description="Port of the pages")
-    public_url: str | None = Field(None, description="Address people reach the pages at, for links in messages")
+    public_url: Address | None = Field(None, description="Address people reach the pages at, for links in messages")
     suites: Names = Field(["onnxruntime"], description="Suites that the daemon runs")
     suite_folders: Paths = Field([], description="Folders with suites of your own")
     recordings: Path | None = Field(None, description="Folder of recorded results for the replay executor")
-    watch_every_s: float = Field(3600, ge=1, description="Seconds between two looks at a release source")
+    watch_every_s: float = Field(
+        3600, ge=1, le=366 * 86_400, description="Seconds between two looks at a release source"
+    )
     backfill: bool = Field(True, description="Measure older releases too, at low priority")
     max_attempts: int = Field(3, ge=1, le=20, description="Tries of one run when the infrastructure fails")
-    lease_s: float = Field(30, ge=1, description="Seconds after which a silent daemon's run may be taken over")
-    keep_outputs_days: int = Field(365, ge=1, description="Days that `tracker prune` leaves outputs alone")
+    lease_s: float = Field(
+        30, ge=1, le=86_400, description="Seconds after which a silent daemon's run may be taken over"
+    )
+    keep_outputs_days: int = Field(365, ge=1, le=36_500, description="Days that `tracker prune` leaves outputs alone")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged")
     slack: SlackSettings = Field(SlackSettings(), description="Slack")
     rules: list[RuleSettings] = Field([RuleSettings(name="default")], description="Who is told about which changes")
@@ -90,7 +106,7 @@ class Settings(BaseSettings):
     @property
     def store_url(self) -> str:
         """Return the database's URL."""
-        return self.database_url or f"sqlite:///{self.home / 'tracker.db'}"
+        return self.database_url or f"sqlite:///{quote(str(self.home / 'tracker.db'))}"
 
     @property
     def link_base(self) -> str:
@@ -112,6 +128,8 @@ class Settings(BaseSettings):
 def home_folder() -> Path:
     """Return the service's folder: TRACKER_HOME, else the user's data folder."""
     if named := os.environ.get("TRACKER_HOME"):
+        if find_unstorable(named):
+            raise UserError(f"TRACKER_HOME: {named!r} is no UTF-8 text; name another folder")
         return Path(named).expanduser().resolve()
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return (Path(data) / "tracker").resolve()
@@ -132,20 +150,28 @@ def load_settings(**overrides: Any) -> Settings:
         return Settings(**{**given, "home": home_folder()})
     except ValidationError as error:
         raise UserError(_explain(error, file)) from error
+    except SettingsError as error:
+        raise UserError(
+            f"settings (TRACKER_* variables): {error}; expected JSON there, or one variable for each part, such as"
+            " TRACKER_SLACK__CHANNEL"
+        ) from error
 
 
 def _check_file(file: Path) -> None:
     """Raise UserError when the settings file cannot be read, is named but missing, or sets the home folder."""
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
+        character = find_unstorable(values)
     except FileNotFoundError:
         if "TRACKER_CONFIG" in os.environ:
             raise UserError(f"settings file {file} (named by TRACKER_CONFIG) does not exist") from None
         return
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise UserError(f"{file}: not valid TOML: {error}") from error
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+    if character:
+        raise UserError(f"{file}: a text in it holds the unusable character {character}; remove that")
     if "home" in values:
         raise UserError(f"{file}: 'home' is set by TRACKER_HOME, not in the file; remove the key")
 

@@ -43,6 +43,9 @@ from tracker.store import engine
         ("releases add onnxruntime 2.0.0", "--file"),
         ("releases add onnxruntime 2.0.0 --image x --digest sha256:short", "64"),
         ("releases add onnxruntime 2.0.0 --file no-such-file", "found nothing"),
+        ("releases add onnxruntime 2.0.0 --image \udcff --digest sha256:" + "0" * 64, "half a character"),
+        ("releases list --text \udcff", "half a character"),
+        ("tokens create \udcff", "half a character"),
         ("tokens revoke nonsense", "no token named 'nonsense'"),
         ("serve --port 99999", "port"),
         ("serve --suite nonsense", "no suite named 'nonsense'"),
@@ -84,6 +87,53 @@ def test_a_wrong_setting_names_the_right_one(tracker: Tracker, monkeypatch: pyte
     answer = tracker("runs", "list")
     assert answer.code == 2
     assert "TRACKER_PORT" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("TRACKER_SLACK", "no json", "TRACKER_SLACK__CHANNEL"),
+        ("TRACKER_RULES", "[", '"rules"'),
+        ("TRACKER_KEEP_OUTPUTS_DAYS", "999999999999", "less than or equal to 36500"),
+        ("TRACKER_WATCH_EVERY_S", "inf", "'watch_every_s'"),
+        ("TRACKER_LEASE_S", "nan", "'lease_s'"),
+        ("TRACKER_PUBLIC_URL", "http://[x", "'public_url'"),
+        ("TRACKER_PUBLIC_URL", "javascript:alert(1)", "https://perf.example.com"),
+        ("TRACKER_HOME", "/nowhere/\udcff", "TRACKER_HOME"),
+    ],
+)
+def test_an_impossible_setting_is_told_in_one_line(
+    name: str, value: str, said: str, home: Path, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    answer = tracker("runs", "list")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("error: ")
+    assert answer.err.count("\n") == 1
+    assert said in answer.err
+
+
+@pytest.mark.parametrize("text", ["port = " + "9" * 5000, "a = " + "[" * 100_000, 'host = "a\\u0000"'])
+def test_a_settings_file_that_cannot_be_used_is_named(text: str, home: Path, tracker: Tracker) -> None:
+    home.mkdir()
+    (home / "tracker.toml").write_text(text, encoding="utf-8")
+    answer = tracker("runs", "list")
+    assert answer.code == 2
+    assert str(home / "tracker.toml") in answer.err
+
+
+def test_any_folder_name_may_be_the_home(tmp_path: Path, tracker: Tracker, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "a?b=c#d %20 é"
+    monkeypatch.setenv("TRACKER_HOME", str(home))
+    assert tracker("runs", "list").code == 0
+    assert (home / "tracker.db").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == [home.name]
+
+
+def test_an_error_that_quotes_its_input_cannot_steer_the_terminal(home: Path, tracker: Tracker) -> None:
+    answer = tracker("runs", "trigger", "\x1b[2Jnonsense\x9b", "1.28.0", "--\x1b]0;title\x07")
+    assert answer.code == 2
+    assert not {"\x1b", "\x9b", "\x07"} & set(answer.err)
 
 
 def test_a_store_of_a_newer_version_is_refused(seeded: Seeded, home: Path, tracker: Tracker) -> None:
