@@ -150,7 +150,7 @@ class Daemon:
 
 def take_folder(home: Path) -> IO[str]:
     """Return the lock on a service folder, held until closed or until this process ends; TryLater when it is taken."""
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = (home / "daemon.lock").open("a+", encoding="ascii")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

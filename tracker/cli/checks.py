@@ -93,7 +93,7 @@ def has_pip() -> bool:
 def check_home(home: Path) -> Check:
     """Return whether the service's folder can be written."""
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe = home / f".probe-{os.getpid()}"
         probe.write_bytes(b"")
         probe.unlink()

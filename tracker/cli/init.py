@@ -30,7 +30,8 @@ def init(force: Force = False, as_json: Json = False) -> None:
     if file.exists() and not force:
         raise UserError(f"{file} is there already; edit it, or write a fresh one over it with --force")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)  # it may come to hold the Slack token
         file.write_text(write_settings(), encoding="utf-8")
     except OSError as error:
         raise UserError(f"{file}: cannot be written: {error.strerror}; set another TRACKER_HOME") from error

@@ -38,7 +38,7 @@ def start_logs(level: str, file: Path | None = None) -> None:
     if file is None:
         handler = logging.StreamHandler(sys.stderr)
     else:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handler = RotatingFileHandler(file, maxBytes=LOG_LIMIT_BYTES, backupCount=2, encoding="utf-8")
     handler.setFormatter(EventFormatter())
     logging.getLogger().handlers[:] = [handler]

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, OperationalError
 from sqlmodel import Session, SQLModel
 
 from tracker.errors import TryLater, UserError
@@ -72,7 +72,7 @@ def _prepare_folder(database: str | None) -> None:
     if not database or database == ":memory:":
         return
     try:
-        Path(database).parent.mkdir(parents=True, exist_ok=True)
+        Path(database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{database}: the folder for the database cannot be made: {error.strerror}") from error
 
@@ -140,6 +140,10 @@ def _plain_errors(engine: Engine) -> Iterator[None]:
         if "readonly" in said or "unable to open" in said:
             raise UserError(f"the database {where} cannot be used ({said}); check the folder's permissions") from error
         raise
+    except (UnicodeEncodeError, DataError) as error:
+        if isinstance(error, DataError) and "NUL" not in str(error.orig):
+            raise
+        raise UserError("a text holds half a character or NUL, which no database can keep; leave that out") from error
     except DatabaseError as error:
         if "not a database" in str(error.orig) or "malformed" in str(error.orig):
             where = engine.url.render_as_string()

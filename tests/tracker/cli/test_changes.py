@@ -124,6 +124,7 @@ def test_prune_removes_only_what_it_said_and_never_a_measurement(seeded: Seeded,
 def test_a_settings_file_explains_every_setting_and_changes_none(home: Path, tracker: Tracker) -> None:
     assert tracker("init").code == 0
     file = home / "tracker.toml"
+    assert file.stat().st_mode & 0o077 == 0, "it may come to hold the Slack token"
     lines = file.read_text(encoding="utf-8").splitlines()
     assert tomllib.loads("\n".join(lines)) == {}
     for name in Settings.model_fields.keys() - {"home", "slack", "rules"}:

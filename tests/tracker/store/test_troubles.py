@@ -56,6 +56,18 @@ def test_a_locked_database_says_try_again_and_works_afterwards(store: Store, fil
     check_whole(file)
 
 
+@pytest.mark.parametrize("slug", ["half \ud800", "a file's name \udcff"])
+def test_a_text_that_no_database_can_keep_is_the_input_s_fault(store: Store, file: Path, slug: str):
+    with pytest.raises(UserError, match="half a character or NUL"):
+        write(store, slug)
+    write(store, "whole")
+    check_whole(file)
+
+
+def test_the_folder_of_a_new_database_is_its_owner_s_alone(store: Store, file: Path):
+    assert file.parent.stat().st_mode & 0o077 == 0
+
+
 def test_a_full_disk_says_so_and_leaves_the_store_whole(store: Store, file: Path):
     with store.read() as session:
         pages = session.execute(text("PRAGMA page_count")).scalar()
