@@ -22,9 +22,11 @@ class EventFormatter(logging.Formatter):
 
 
 def _plain(value: object) -> str:
-    """Return the value as one word, quoted when it has spaces or line breaks."""
+    """Return the value as one word, quoted when it has spaces or quotes; what cannot be seen is written as a code."""
     text = str(value)
-    return json.dumps(text, ensure_ascii=False) if any(c.isspace() or c == '"' for c in text) else text
+    if not text.isprintable():
+        return json.dumps(text)
+    return json.dumps(text, ensure_ascii=False) if " " in text or '"' in text else text
 
 
 class EventLog:

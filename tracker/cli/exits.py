@@ -39,8 +39,15 @@ def exit_code_of(call: Callable[[], object]) -> int:
     except Exception as error:
         if (code := _known_code(error)) is None:
             raise
-        print(f"{'error' if code == WRONG_INPUT else 'try later'}: {_text_of(error)}", file=sys.stderr)
+        _tell(f"{'error' if code == WRONG_INPUT else 'try later'}: {_text_of(error)}")
         return code
+
+
+def _tell(text: str) -> None:
+    """Print what went wrong; it may quote what came from outside."""
+    from tracker.cli.output import note
+
+    note(text)
 
 
 def drop_output() -> None:
@@ -58,7 +65,7 @@ def _tell_usage(error: Exception) -> int:
         print(said)
         return 0
     path = context.command_path if context else "tracker"
-    print(f"error: {' '.join(said.split())} (see {path} --help)", file=sys.stderr)
+    _tell(f"error: {' '.join(said.split())} (see {path} --help)")
     return WRONG_INPUT
 
 

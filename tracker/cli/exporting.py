@@ -11,13 +11,13 @@ from typing import Any
 from tracker.app import App
 from tracker.cli.names import collect, find_series
 from tracker.errors import UserError
-from tracker.store.views.plain import to_plain
+from tracker.store.views.plain import defuse, to_plain
 from tracker.store.views.series import SeriesDetail, list_series, show_series
 
 FORMATS = ("csv", "json")
 COLUMNS = (
     "series", "component", "suite", "metric", "unit", "direction", "gated", "hardware", "variant", "labels",
-    "release", "published_at", "run", "repeat", "value", "samples", "spread", "measured_at", "host",
+    "release", "published_at", "run", "repeat", "value", "samples", "spread", "measured_at", "host", "contended",
 )  # fmt: skip
 
 
@@ -38,7 +38,9 @@ def export_values(app: App, form: str, *, series: str | None, **asked: str | Non
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**row, "labels": json.dumps(row["labels"], sort_keys=True)} for row in rows)
+    for row in rows:
+        cells = {**row, "labels": json.dumps(row["labels"], sort_keys=True)}
+        writer.writerow({name: defuse(cell) for name, cell in cells.items()})
     return text.getvalue(), len(rows)
 
 

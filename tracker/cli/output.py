@@ -21,6 +21,7 @@ _GAP = "  "
 _LEAST_WIDTH = 8
 _READABLE_WIDTH = 30
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_PAINT = re.compile(r"(\x1b\[\d+m)")
 _COLORS = {"bad": "31", "good": "32", "faint": "2", "bold": "1"}
 _TONES = {
     "bad": {"regressed", "failed", "fail", "regression"},
@@ -40,7 +41,14 @@ class Column:
 
 
 def write(text: str) -> None:
-    """Print an answer; ends the command quietly when nobody reads it any more."""
+    """Print an answer for people, without what could steer the terminal except for colours."""
+    parts = _PAINT.split(text)
+    parts[::2] = map(clean, parts[::2])
+    write_data("".join(parts))
+
+
+def write_data(text: str) -> None:
+    """Print an answer for programs as it is; ends the command quietly when nobody reads it any more."""
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
@@ -53,17 +61,17 @@ def write_json(value: Any) -> None:
     """Print an answer as JSON: views and pages become plain values, times ISO 8601."""
     from tracker.store.views.plain import to_plain
 
-    write(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    write_data(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def write_line_of_json(value: Any) -> None:
     """Print one line of JSON, from a command that stays and is read while it runs."""
-    write(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    write_data(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def note(text: str) -> None:
     """Say something on the side, on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(clean(text), file=sys.stderr, flush=True)
 
 
 def write_table(columns: Sequence[Column], rows: Iterable[Sequence[object]], *, empty: str) -> None:

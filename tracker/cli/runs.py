@@ -8,7 +8,7 @@ import typer
 
 from tracker.cli.access import note_queued, opened
 from tracker.cli.options import Component, Json, Limit, Release, SuiteName, Words, examples
-from tracker.cli.output import Column, format_duration, format_time, note, write, write_json, write_table
+from tracker.cli.output import Column, format_duration, format_time, note, write, write_data, write_json, write_table
 
 if TYPE_CHECKING:
     from tracker.app import App
@@ -199,4 +199,4 @@ def record(suite: SuiteName) -> None:
         from tracker.pipeline.recordings import list_recordings
 
         for line in list_recordings(app.context, suite):
-            write(line)
+            write_data(line)

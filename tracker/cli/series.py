@@ -9,7 +9,7 @@ import typer
 
 from tracker.cli.access import opened
 from tracker.cli.options import Component, Json, Limit, Words, complete_suites, examples
-from tracker.cli.output import Column, drop_shared, note, write, write_json, write_table
+from tracker.cli.output import Column, drop_shared, note, write, write_data, write_json, write_table
 
 if TYPE_CHECKING:
     from tracker.store.views.series import SeriesItem
@@ -130,7 +130,7 @@ def export(
         form = "json" if as_json else format_
         text, count = export_values(app, form, series=series, component=component, suite=suite, metric=metric)
     if output is None:
-        write(text)
+        write_data(text)
     else:
         from tracker.cli.exporting import save_text
 

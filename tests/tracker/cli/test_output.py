@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import io
+import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.cli.output import Column, clean, drop_shared, fold, format_duration, lay_out
+from tracker.cli.output import (
+    Column,
+    clean,
+    drop_shared,
+    fold,
+    format_duration,
+    lay_out,
+    note,
+    paint,
+    write,
+    write_json,
+)
 from tracker.cli.progress import PLAIN_EVERY_S, StatusLine
 
 COLUMNS = (Column(title="release"), Column(title="reason", give=True))
@@ -39,6 +52,19 @@ def test_only_a_terminal_shortens() -> None:
 @given(st.text())
 def test_names_from_outside_cannot_steer_the_terminal(text: str) -> None:
     assert "\x1b" not in clean(f"\x1b[2J{text}\x9b")
+
+
+def test_answers_for_people_keep_colours_and_nothing_else_that_steers(capsys: pytest.CaptureFixture[str]) -> None:
+    write(f"{paint('bad', 'bad', True)} note: \x1b[2J\x1b]0;x\x07\x9b\u202e done")
+    note("why: \x1b[2Jx")
+    said = capsys.readouterr()
+    assert said.out == "\x1b[31mbad\x1b[0m note: [2J]0;x done\n"
+    assert said.err == "why: [2Jx\n"
+
+
+def test_answers_for_programs_are_kept_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    write_json({"note": "\x1b[2J\u202e"})
+    assert json.loads(capsys.readouterr().out) == {"note": "\x1b[2J\u202e"}
 
 
 @given(st.text(alphabet="abc  \n", max_size=400))

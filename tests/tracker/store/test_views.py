@@ -18,7 +18,7 @@ from tracker.store.engine import Store
 from tracker.store.tables import BuildRow, ChangePointRow, MeasurementRow, ReleaseRow, RunRow
 from tracker.store.views import alerts, overview, releases, runs, series
 from tracker.store.views.names import name_series
-from tracker.store.views.plain import match_words, read_cursor, slice_page, to_plain
+from tracker.store.views.plain import defuse, match_words, read_cursor, slice_page, to_plain
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +222,10 @@ def test_a_name_tells_the_scenario_first_and_leaves_the_quiet_labels_out() -> No
     labels = {"isl": 128, "tool": "x", "model": "tiny", "scenario": "prefill", "threads": 1, "request_rate": 2.5}
     assert name_series(labels, "cu129") == "prefill, tiny, isl 128, request rate 2.5, cu129"
     assert name_series({}) == ""
+
+
+def test_no_text_of_an_export_is_a_formula_to_a_spreadsheet_and_numbers_stay_numbers() -> None:
+    assert [defuse(cell) for cell in ("=1+1", "+1", "-1", "@x", "\t=1", "1.0")] == [
+        "'=1+1", "'+1", "'-1", "'@x", "'\t=1", "1.0"
+    ]  # fmt: skip
+    assert [defuse(cell) for cell in (-1.5, None, True)] == [-1.5, None, True]

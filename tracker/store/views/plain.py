@@ -72,6 +72,11 @@ def match_words(text: str | None, columns: Sequence[ColumnElement[Any]]) -> list
     return [or_(*(column.icontains(word, autoescape=True) for column in columns)) for word in words]
 
 
+def defuse(cell: Any) -> Any:
+    """Return a text that no spreadsheet takes for a formula; anything else as it is."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
 def read_json(text: str | None) -> dict[str, Any]:
     """Return the object a column holds, empty where it holds none."""
     try:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
-from tracker.store.views.plain import to_plain
+from tracker.store.views.plain import defuse, to_plain
 from tracker.store.views.series import SeriesDetail, list_series, show_series
 from tracker.web.charts import draw_trend
 from tracker.web.service import ChartFormat
@@ -102,7 +102,7 @@ def export_csv(site: SiteOf, fingerprint: str) -> Response:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    writer.writerows([_defuse(cell) for cell in row] for row in _list_rows(detail))
+    writer.writerows([defuse(cell) for cell in row] for row in _list_rows(detail))
     return Response(text.getvalue(), media_type="text/csv; charset=utf-8", headers=_attach(detail, "csv"))
 
 
@@ -117,11 +117,6 @@ def _list_rows(detail: SeriesDetail) -> Iterator[tuple[Any, ...]]:
             start = (series.component, series.name, series.metric, series.unit, point.release.display)
             times = (to_plain(point.published_at), to_plain(one.measured_at))
             yield (*start, times[0], one.run, one.repeat, one.value, one.samples, one.spread, times[1], one.host)
-
-
-def _defuse(cell: Any) -> Any:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 @router.post("/series/{fingerprint}/rerun")
