@@ -28,11 +28,16 @@ def create_token(session: Session, name: str, *, now: datetime) -> str:
     return token
 
 
-def verify_token(session: Session, token: str, *, now: datetime) -> str | None:
-    """Return the name of a valid token, None for any other text."""
-    row = session.exec(
+def find_valid(session: Session, token: str) -> TokenRow | None:
+    """Return the row of a valid token, None for any other text."""
+    return session.exec(
         select(TokenRow).where(TokenRow.hash == _hash(token), col(TokenRow.revoked_at).is_(None))
     ).first()
+
+
+def verify_token(session: Session, token: str, *, now: datetime) -> str | None:
+    """Return the name of a valid token and note that it was used; None for any other text."""
+    row = find_valid(session, token)
     if row is None:
         return None
     row.used_at = now

@@ -5,6 +5,7 @@
 - A request that changes something must come from one of our own pages, or carry an API token. A foreign page in
   somebody's browser can do neither, so it can spend nobody's machine hours.
 - Where the service listens beyond this machine, changing something always needs a token.
+- What a request may send along is limited, so that nobody fills the memory of the machine that measures.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tracker.settings import Settings
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 TOKEN_COOKIE = "tracker_token"
 SIGN_IN_PATH = "/sign-in"
+BODY_LIMIT_BYTES = 64 * 1024
 LOCAL_NAME = "page"
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -85,7 +87,7 @@ def check_host(host: str | None, settings: Settings) -> Refusal | None:
 def _host_name(host: str | None) -> str | None:
     """Return the name in a Host header without its port; None when there is none."""
     try:
-        return urlsplit(f"//{host}").hostname if host and not set(host) & set("/@\\ ") else None
+        return urlsplit(f"//{host}").hostname if host and not set(host) & set("/@\\?# \t") else None
     except ValueError:
         return None
 
@@ -140,6 +142,8 @@ class Guard:
         refusal = check_host(headers.get("host"), self.settings)
         if refusal is None and scope["method"] not in SAFE_METHODS:
             refusal = await self._check_change(scope, headers)
+            if refusal is None:
+                receive, refusal = await _limit_body(receive)
         served = self.app if refusal is None else self.refuse(Request(scope), refusal)
         await served(scope, receive, _add_headers(send))
 
@@ -160,6 +164,24 @@ class Guard:
             )
         scope["state"]["who"] = who or LOCAL_NAME
         return None
+
+
+async def _limit_body(receive: Receive) -> tuple[Receive, Refusal | None]:
+    """Return a source of the request's body, read already, and None; or why it is too large."""
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > BODY_LIMIT_BYTES:
+            return receive, Refusal(reason=f"the request is larger than {BODY_LIMIT_BYTES} bytes", status=413)
+        if not message.get("more_body"):
+            break
+    waiting = [{**message, "body": body}]
+
+    async def give() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return give, None
 
 
 def _find_token(request: Request) -> str | None:

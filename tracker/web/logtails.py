@@ -51,12 +51,13 @@ def find_log(detail: RunDetail, home: Path) -> Path | None:
                 return resolve_output(home, output.path)
     if not _KEY.fullmatch(last.key):
         return None
-    files = [home / "attempts" / last.key / name for name in LIVE_NAMES]
-    return next((file for file in files if file.is_file() and file.stat().st_size), None)
+    files = [resolve_output(home, f"attempts/{last.key}/{name}") for name in LIVE_NAMES]
+    return next((file for file in files if file and file.stat().st_size), None)
 
 
 def resolve_output(home: Path, path: str) -> Path | None:
-    """Return the file an output's path means; None where that leads out of the service's folder."""
+    """Return the file an output's path means; None for a link, and where that leads out of the service's folder."""
     root = home.resolve()
     file = (root / path).resolve()
-    return file if file.is_relative_to(root) and file.is_file() else None
+    is_ours = file.is_relative_to(root) and not (root / path).is_symlink()
+    return file if is_ours and file.is_file() else None

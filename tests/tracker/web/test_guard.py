@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 from hypothesis import given
@@ -145,6 +145,34 @@ def test_the_cookie_is_no_passport_for_other_pages(
     path = f"/runs/{seeded.runs['1.28.0'][0]}/rerun"
     assert client.post(path, headers={"origin": "http://evil.example"}).status_code == 403
     assert asked(app) == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1#.evil.example", "127.0.0.1?x", "me@127.0.0.1", "127.0.0.1/x", "[::1", ""])
+def test_a_host_that_is_no_host_is_told_so(reader: Client, host: str) -> None:
+    assert reader.get("/healthz", headers={"host": host}).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/api/v1/runs", "/sign-in", "/runs/nope/rerun"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_what_is_sent_along_is_limited(reader: Client, path: str, chunked: bool) -> None:
+    parts = [b'{"suite":"'] + [b"a" * 1024] * 65
+
+    async def send() -> AsyncIterator[bytes]:
+        for part in parts:
+            yield part
+
+    content = send() if chunked else b"".join(parts)
+    answer = reader.post(path, headers={**SAME_ORIGIN, **JSON}, content=content)
+    assert answer.status_code == 413
+    assert "65536 bytes" in answer.json()["error"]
+
+
+def test_what_is_not_allowed_is_not_even_read(reader: Client) -> None:
+    async def send() -> AsyncIterator[bytes]:
+        raise AssertionError("the body of a refused request was read")
+        yield b""
+
+    assert reader.post("/api/v1/runs", headers=JSON, content=send()).status_code == 403
 
 
 @pytest.mark.parametrize("path", ["/", "/series", "/runs/nope", "/static/app.css", "/api/v1/runs"])

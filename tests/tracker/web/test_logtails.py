@@ -61,6 +61,12 @@ def test_an_output_cannot_lead_out_of_the_folder(tmp_path: Path, path: str) -> N
     assert resolve_output(home, path) is None
 
 
+def test_a_link_is_no_output_even_inside_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "tracker.toml").write_text("token")
+    (tmp_path / "run.log").symlink_to(tmp_path / "tracker.toml")
+    assert resolve_output(tmp_path, "run.log") is None
+
+
 def test_an_output_in_the_folder_is_found(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "run.log").write_text("x")
