@@ -112,6 +112,8 @@ class ReleaseSummary:
     flags: tuple[str, ...] = ()
     measured_from: datetime | None = None
     measured_to: datetime | None = None
+    standing: str = ""
+    """Why nothing of it is measured, where that is known: `2 of 5 runs are finished`."""
 
     @property
     def hardware_classes(self) -> tuple[str, ...]:
@@ -146,7 +148,8 @@ class ReleaseSummary:
         """The answer in plain words, with its evidence."""
         name = f"{self.component} {self.release.display}"
         if not self.rows or all(row.after is None for row in self.rows):
-            return f"No answer: {name} has not been measured{self._word_expected()}."
+            why = f": {self.standing}" if self.standing else ""
+            return f"No answer: {name} has not been measured{why}{self._word_expected()}."
         if self.against is None:
             return f"No answer: {name} was measured, but there is no earlier release to compare it with."
         if not self.gated:

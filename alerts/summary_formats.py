@@ -48,6 +48,7 @@ def to_dict(summary: ReleaseSummary) -> dict[str, Any]:
         "flags": list(summary.flags),
         "measured_from": summary.measured_from.isoformat() if summary.measured_from else None,
         "measured_to": summary.measured_to.isoformat() if summary.measured_to else None,
+        "standing": summary.standing,
     }
 
 

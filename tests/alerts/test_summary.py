@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -43,6 +44,11 @@ def test_nothing_measured_never_reads_as_fine(rows: tuple[SummaryRow, ...]) -> N
     assert summary.answer is Answer.UNCLEAR
     assert summary.sentence.startswith("No answer: onnxruntime 1.28.0 has not been measured")
     assert to_message(summary).tone is Tone.UNKNOWN
+
+
+def test_where_it_is_known_why_nothing_was_measured_the_sentence_says_it() -> None:
+    summary = replace(make_summary(missing_row()), standing="2 of 5 runs are finished")
+    assert "has not been measured: 2 of 5 runs are finished (1 series is expected)." in summary.sentence
 
 
 def test_without_gated_series_or_an_earlier_release_there_is_no_answer() -> None:

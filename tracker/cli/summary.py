@@ -101,5 +101,16 @@ def _print(found: list[ReleaseSummary], form: str, address: str) -> None:
         elif form == "html":
             write(summary_formats.to_html(one, base_url=address))
         else:
-            text = to_text(summary_formats.to_message(one, base_url=address))
+            text = to_text(summary_formats.to_message(one, base_url=address, rerun_command=_next_step(one)))
             write(fold(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
+
+
+def _next_step(summary: ReleaseSummary) -> str | None:
+    """Return the command that brings an answer nearer; None where there is one."""
+    from alerts.summary import Answer
+
+    if summary.answer is not Answer.UNCLEAR or summary.against is None:
+        return None
+    if all(row.after is None for row in summary.rows):
+        return f"tracker runs list --component {summary.component} --release {summary.release.identity}"
+    return f"tracker runs trigger {summary.suites[0]} {summary.component}/{summary.release.identity}"

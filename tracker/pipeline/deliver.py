@@ -99,8 +99,8 @@ def compose(context: Context, delivery: DeliveryRow, *, picture: bool) -> Outgoi
             message = alert_content.to_message(alert, base_url=base_url)
             series_id = alert_content.to_group(alert).facts[0].series_id
         else:
-            release_id, against_id, hardware_id = (int(part) for part in subject_id.split(":"))
-            summary = alerts.newest_summary(session, release_id, against_id or None, hardware_id)
+            release_id, hardware_id = (int(part) for part in subject_id.split(":"))
+            summary = alerts.newest_summary(session, release_id, hardware_id)
             if summary is None:
                 return None
             message, series_id = summary_content.to_message(summary, base_url=base_url), None

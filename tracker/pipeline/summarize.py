@@ -9,7 +9,7 @@ from tracker.pipeline import outbox
 from tracker.pipeline.comparisons import default_reference, summarize_release
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, load_family
-from tracker.pipeline.summary_content import to_content
+from tracker.pipeline.summary_content import to_content, what_it_says
 from tracker.store import alerts, names, series
 from tracker.store.engine import Session
 from tracker.store.tables import ReleaseRow, SummaryRow
@@ -59,10 +59,10 @@ def _keep(
     content: str,
     now: datetime,
 ) -> bool:
-    """Store the summary if it says something new, and put it into the outbox; return whether it did."""
+    """Store the summary if a number changed, and tell it if what it says did; return whether it was stored."""
     against_id = reference.id if reference else None
-    last = alerts.newest_summary(session, release.id or 0, against_id, family.hardware_class_id)
-    if last is not None and last.content == content:
+    last = alerts.newest_summary(session, release.id or 0, family.hardware_class_id)
+    if last is not None and last.against_id == against_id and last.content == content:
         return False
     row = SummaryRow(
         release_id=release.id or 0,
@@ -74,8 +74,9 @@ def _keep(
     )
     session.add(row)
     session.flush()
-    if reference and (release.id == measured_releases(family)[-1].id or not release.historic):
-        subject = f"summary:{release.id}:{reference.id}:{family.hardware_class_id}"
+    news = last is None or what_it_says(last.content) != what_it_says(content)
+    if reference and news and (release.id == measured_releases(family)[-1].id or not release.historic):
+        subject = f"summary:{release.id}:{family.hardware_class_id}"
         sinks = {sink for rule in context.settings.rules for sink in rule.sinks}
         outbox.queue(session, context, subject=subject, kind="summary", revision=row.revision, sinks=sinks)
     log.info("summary.kept", release=release.identity, against=reference.identity if reference else None)

@@ -31,7 +31,14 @@ def from_content(content: str) -> ReleaseSummary:
         flags=tuple(data["flags"]),
         measured_from=_time(data["measured_from"]),
         measured_to=_time(data["measured_to"]),
+        standing=data.get("standing", ""),
     )
+
+
+def what_it_says(content: str) -> tuple[Any, ...]:
+    """Return what people are told again for when it changes: the answer, the reference and the verdicts."""
+    data = json.loads(content)
+    return data["answer"], data["against"], {row["series_id"]: row["verdict"] for row in data["rows"]}
 
 
 def to_message(stored: StoredSummary, *, base_url: str | None) -> Message:

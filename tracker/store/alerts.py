@@ -129,17 +129,11 @@ def has_newer(session: Session, delivery: DeliveryRow) -> bool:
     )
 
 
-def newest_summary(
-    session: Session, release_id: int, against_id: int | None, hardware_class_id: int
-) -> SummaryRow | None:
-    """Return the newest summary of a release against another on a hardware class."""
+def newest_summary(session: Session, release_id: int, hardware_class_id: int) -> SummaryRow | None:
+    """Return the newest summary of a release on a hardware class: the one in force, whatever it compares with."""
     return session.exec(
         select(SummaryRow)
-        .where(
-            SummaryRow.release_id == release_id,
-            col(SummaryRow.against_id).is_not_distinct_from(against_id),
-            SummaryRow.hardware_class_id == hardware_class_id,
-        )
+        .where(SummaryRow.release_id == release_id, SummaryRow.hardware_class_id == hardware_class_id)
         .order_by(col(SummaryRow.revision).desc())
         .limit(1)
     ).first()

@@ -18,8 +18,9 @@ from tracker.pipeline.analyze import analyze
 from tracker.pipeline.deliver import MOST_ATTEMPTS, deliver
 from tracker.pipeline.ingest import ingest
 from tracker.pipeline.notify import notify
+from tracker.pipeline.requests import rerun
 from tracker.pipeline.triage import triage
-from tracker.store.tables import ChangePointRow, TriageRow
+from tracker.store.tables import BuildRow, ChangePointRow, RunRow, TriageRow
 
 
 @pytest.fixture
@@ -38,6 +39,13 @@ def regress(service: Service) -> None:
     """Have 1.6.0 arrive slower than the six releases before it."""
     service.publish("1.6.0", level=SLOW)
     service.go()
+
+
+def rerun_of(service: Service, version: str) -> None:
+    """Queue one more repeat of a version."""
+    builds = {row.id: row.tag for row in service.rows(BuildRow)}
+    run = next(row for row in service.rows(RunRow) if builds[row.build_id] == version)
+    rerun(service.context, run.public_id, repeats=1, who="ann")
 
 
 def told_of_alerts(service: Service, sink: str = "console") -> list[str]:
@@ -93,6 +101,34 @@ def test_a_new_release_is_summarized_against_the_one_before(seasoned: Service):
     newest = [row for row in seasoned.summaries() if names[row.release_id] == "1.6.0"]
     assert {names[row.against_id] for row in newest} == {"1.5.0"}
     assert [one.message.title for one in seasoned.console if one.kind == "summary"][-1].count("1.6.0") == 1
+
+
+def test_a_summary_is_told_again_only_when_what_it_says_changes(seasoned: Service, slack: SlackServer):
+    seasoned.sinks["slack"] = open_slack(slack)
+    seasoned.publish("1.6.0", level=FAST)
+    seasoned.go()
+    told = [m for m in slack.messages if m["metadata"]["event_payload"]["kind"] == "summary"]
+    stored = len(seasoned.summaries())
+
+    rerun_of(seasoned, "1.6.0")
+    seasoned.measure()
+    seasoned.judge()
+
+    assert len(seasoned.summaries()) > stored
+    assert slack.calls.count("chat.postMessage") == len(told) == 1
+    assert "chat.update" not in slack.calls
+
+
+def test_a_summary_against_a_release_measured_later_changes_the_message_in_place(seasoned: Service, slack: SlackServer):
+    seasoned.sinks["slack"] = open_slack(slack)
+    seasoned.publish("1.7.0", level=FAST)
+    seasoned.go()
+    seasoned.publish("1.6.0", level=FAST)
+    seasoned.go()
+
+    (message,) = (m for m in slack.messages if "1.7.0" in m["text"])
+    assert "against 1.6.0" in json.dumps(message)
+    assert slack.calls.count("chat.update") == 1
 
 
 def test_a_change_smaller_than_the_rule_asks_for_is_a_fact_but_no_alert(make_service):

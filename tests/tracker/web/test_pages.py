@@ -150,7 +150,13 @@ def test_a_release_page_tells_verdicts_in_words(reader: Client, seeded: Seeded) 
 def test_a_release_that_failed_says_so_and_never_shows_a_zero(reader: Client, seeded: Seeded) -> None:
     page = get(reader, "/releases/onnxruntime/1.31.0")
     assert "could not be measured: 5 runs failed" in page
-    assert "has not been measured" in page
+    assert "has not been measured: 5 runs failed" in page
+
+
+def test_a_release_under_way_is_not_called_unmeasured_without_saying_how_far_it_is(
+    reader: Client, seeded: Seeded
+) -> None:
+    assert "has not been measured: 2 of 5 runs are finished" in get(reader, "/releases/onnxruntime/1.32.0")
 
 
 def test_a_series_page_names_why_a_release_has_no_value(reader: Client, seeded: Seeded) -> None:

@@ -62,7 +62,7 @@ class DeliveryRow(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     public_id: str = Field(unique=True)
     subject: str
-    """`alert:<id>` or `summary:<release id>:<against id>:<hardware class id>`."""
+    """`alert:<id>` or `summary:<release id>:<hardware class id>`."""
     sink: str
     target: str
     kind: str

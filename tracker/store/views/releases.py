@@ -119,6 +119,11 @@ def load_releases(session: Session, *conditions: ColumnElement[bool]) -> list[Re
     return make_releases(session, rows)
 
 
+def find_releases(session: Session, ids: Collection[int]) -> list[ReleaseItem]:
+    """Return the releases with these ids, newest first."""
+    return load_releases(session, RELEASE.c.id.in_(ids))
+
+
 def make_releases(session: Session, rows: Sequence[Any]) -> list[ReleaseItem]:
     """Return the releases of these rows with their counts: four statements."""
     ids = [row.id for row in rows]
