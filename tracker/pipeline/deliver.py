@@ -25,7 +25,9 @@ from tracker.store.tables import AlertRow, DeliveryRow
 
 log = EventLog(__name__)
 
-MOST_ATTEMPTS = 8
+MOST_ATTEMPTS = 80
+LONGEST_WAIT_S = 3600
+"""With so many tries, a receiver may be away for three days before a message is given up."""
 
 
 def deliver(context: Context) -> int:
@@ -63,7 +65,7 @@ def _send(context: Context, delivery: DeliveryRow, sink: Sink, outgoing: Outgoin
         if delivery.attempts + 1 >= MOST_ATTEMPTS:
             _close(context, delivery, f"given up after {MOST_ATTEMPTS} tries: {error}")
             return False
-        wait = error.retry_after_s or 15 * 2**delivery.attempts
+        wait = error.retry_after_s or min(LONGEST_WAIT_S, 15 * 2**delivery.attempts)
         with context.store.write() as session:
             alerts.change_delivery(session, delivery, not_before=now + timedelta(seconds=wait), problem=str(error))
         return False

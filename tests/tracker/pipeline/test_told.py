@@ -285,6 +285,22 @@ def test_killed_between_sending_and_noting_it_slack_is_not_told_twice(
     assert {row.state for row in seasoned.deliveries()} == {"sent"}
 
 
+def test_a_receiver_that_is_away_for_two_days_is_told_when_it_is_back(service: Service):
+    slack = Recorder("slack", trouble=TryLater("nobody answers"))
+    service.sinks["slack"] = slack
+    service.publish(*OLD[:2], level=FAST)
+    service.go()
+    for _ in range(48):
+        service.clock.advance(3600)
+        deliver(service.context)
+    assert slack.sent == []
+
+    slack.trouble = None
+    service.clock.advance(3600)
+    deliver(service.context)
+    assert len(slack.sent) == 1
+
+
 def test_a_receiver_that_stays_away_is_given_up_with_the_reason(service: Service):
     service.sinks["slack"] = Recorder("slack", trouble=TryLater("nobody answers"))
     service.publish(*OLD[:2], level=FAST)
