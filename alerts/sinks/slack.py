@@ -190,4 +190,4 @@ def _translate(error: SlackApiError) -> AlertsError:
 def _wait(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of a Retry-After header, None where there is none."""
     value = {name.lower(): text for name, text in headers.items()}.get("retry-after", "")
-    return float(value) if value.isdigit() else None
+    return float(value) if re.fullmatch(r"[0-9]{1,6}", value) else None

@@ -70,9 +70,9 @@ def _facts(path: Path) -> Mapping[str, object]:
 
 def _finished(folder: Path, asset: Asset) -> MadeAsset | None:
     complete, path = read(folder / ".complete"), folder / asset.name
-    if not complete or not path.is_file() or complete["facts"] != _facts(path):
+    if not complete or not path.is_file() or complete.get("facts") != _facts(path):
         return None
-    return MadeAsset(name=asset.name, path=path, sha256=complete["sha256"], size_bytes=path.stat().st_size)
+    return MadeAsset(name=asset.name, path=path, sha256=str(complete.get("sha256")), size_bytes=path.stat().st_size)
 
 
 def _make(asset: Asset, folder: Path, setup: Setup, lock: int) -> None:

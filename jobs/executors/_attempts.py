@@ -9,10 +9,13 @@ status.json        how it ended; created exactly once
 environment.json   where it ran; run.log, setup.log, supervisor.log: what was printed
 work/              the program's working folder, removed at the end
 result/            the result file, taken out of work/
+
+A benchmark runs as the same user, so it can write here too: whatever stands in a file is checked when it is read.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -21,14 +24,17 @@ import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jobs.characters import replace_unstorable
 from jobs.errors import UserError
 from jobs.protocols import Asset, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_LARGEST_FILE_BYTES = 16 * 1024 * 1024
+_LARGEST_CODE = 2**31 - 1
 _LOGS = {"run.log": "log", "setup.log": "setup_log", "environment.json": "environment"}
 
 
@@ -69,12 +75,22 @@ def replace(path: Path, content: Mapping[str, object]) -> None:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Return the object in a JSON file, None where there is no file, an empty one where it is damaged."""
+    """Return the object in a JSON file, None where there is no file, an empty one where it is damaged or no file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        handle = _open(path)
     except FileNotFoundError:
         return None
-    except ValueError:
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO}:  # a link, a socket
+            return {}
+        raise
+    if handle is None:
+        return {}
+    with os.fdopen(handle, "rb") as file:
+        raw = file.read(_LARGEST_FILE_BYTES + 1)
+    try:
+        content = json.loads(raw) if len(raw) <= _LARGEST_FILE_BYTES else None
+    except (ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 
@@ -109,8 +125,30 @@ def check_key(key: str) -> None:
         raise UserError(f"attempt key {key!r}: expected letters, digits, '.', '_', '-' (at most 128), as in `run-17-1`")
 
 
-def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+def _moment(text: object) -> datetime | None:
+    """Return the time in UTC; None where there is none, or none with a zone."""
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+        return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _status_of(values: Mapping[str, Any]) -> JobStatus | None:
+    """Return the end that `Attempt.finish` wrote, None where these are other values."""
+    outcome, detail, code = values.get("outcome"), values.get("detail"), values.get("exit_code")
+    if outcome not in list(JobOutcome) or not isinstance(detail, str):
+        return None
+    if code is not None and (type(code) is not int or abs(code) > _LARGEST_CODE):
+        return None
+    return JobStatus(
+        state=JobState.ENDED,
+        outcome=JobOutcome(outcome),
+        detail=replace_unstorable(detail),
+        exit_code=code,
+        started_at=_moment(values.get("started_at")),
+        ended_at=_moment(values.get("ended_at")),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +179,8 @@ class Attempt:
         values = read(self.file("status.json"))
         if values is None:
             return None
-        if not values:
-            detail = f"{self.file('status.json')} is damaged"
-            return JobStatus(state=JobState.ENDED, outcome=JobOutcome.LOST, detail=detail)
-        return JobStatus(
-            state=JobState.ENDED,
-            outcome=JobOutcome(values["outcome"]),
-            detail=values["detail"],
-            exit_code=values["exit_code"],
-            started_at=_moment(values["started_at"]),
-            ended_at=_moment(values["ended_at"]),
-        )
+        damaged = f"{self.file('status.json')} is damaged"
+        return _status_of(values) or JobStatus(state=JobState.ENDED, outcome=JobOutcome.LOST, detail=damaged)
 
     def started_at(self) -> datetime | None:
         """Return when the program itself was started, None before."""
@@ -174,7 +203,11 @@ class Attempt:
     def outputs(self) -> tuple[JobOutput, ...]:
         """Return what it has left so far: regular files only, links are never followed."""
         results = self.folder / "result"
-        named = [("result", path) for path in sorted(results.iterdir())] if results.is_dir() else []
+        named = (
+            [("result", path) for path in sorted(results.iterdir())]
+            if results.is_dir() and not results.is_symlink()
+            else []
+        )
         named += [(kind, self.file(name)) for name, kind in _LOGS.items()]
         return tuple(output for kind, path in named if (output := _describe(kind, path)))
 
@@ -190,9 +223,14 @@ def attempts_in(folder: Path) -> Iterator[Attempt]:
 def open_regular(path: Path) -> int | None:
     """Return a descriptor for reading a regular file; None for a link, a device, a pipe or nothing."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return _open(path)
     except OSError:
         return None
+
+
+def _open(path: Path) -> int | None:
+    """Return a descriptor for reading a regular file; None for what is there but is none, OSError for the rest."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return handle
     os.close(handle)

@@ -120,9 +120,9 @@ def prepare_environment(requirements: Sequence[str], setup: Setup) -> PythonEnvi
 def _finished(folder: Path) -> PythonEnvironment | None:
     """Return the environment in a folder; None where it is half made, was moved or lost its Python."""
     facts = read(folder / ".complete")
-    if not facts or facts["folder"] != str(folder) or not (folder / "bin" / "python").exists():
+    if not facts or facts.get("folder") != str(folder) or not (folder / "bin" / "python").exists():
         return None
-    return PythonEnvironment(folder=folder, packages=tuple(facts["packages"]))
+    return PythonEnvironment(folder=folder, packages=tuple(facts.get("packages", ())))
 
 
 def _build(folder: Path, requirements: Sequence[str], setup: Setup, lock: int) -> None:

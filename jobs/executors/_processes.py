@@ -52,11 +52,15 @@ def identify(pid: int) -> dict[str, object]:
 def is_alive(identity: Mapping[str, Any]) -> bool:
     """Return whether exactly that process still runs."""
     began = identity.get("began")
-    return began is not None and identity.get("boot") == _boot_id() and _start_time(identity["pid"]) == began
+    if began is None or type(identity.get("pid")) is not int:
+        return False
+    return identity.get("boot") == _boot_id() and _start_time(identity["pid"]) == began
 
 
 def send(identity: Mapping[str, Any], number: signal.Signals) -> None:
     """Signal exactly that process; do nothing where it is gone, also when its number was taken by another since."""
+    if not is_alive(identity):
+        return
     pid = identity["pid"]
     try:
         handle = os.pidfd_open(pid) if LINUX else None

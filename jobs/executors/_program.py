@@ -96,6 +96,8 @@ def _keep_result(attempt: Attempt, job: JobSpec) -> str:
     if size_bytes > job.output_limit_bytes:
         return f"{job.result_file} has {size_text(size_bytes)}, more than {size_text(job.output_limit_bytes)}"
     results = attempt.folder / "result"
+    if results.is_symlink():
+        results.unlink()
     results.mkdir(exist_ok=True)
     source.rename(results / job.result_file)
     return ""

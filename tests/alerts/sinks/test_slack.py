@@ -91,6 +91,14 @@ def test_a_rate_limit_is_tried_later_after_the_time_that_slack_asked_for(server:
     assert server.calls == ["chat.postMessage"]
 
 
+@pytest.mark.parametrize("said", ["\u00b2", "9" * 400, "soon", "-1", ""])
+def test_a_wait_that_is_no_number_of_seconds_is_left_to_us(server: SlackServer, said: str) -> None:
+    server.failures.append(Failure("chat.postMessage", status=429, error="ratelimited", headers={"Retry-After": said}))
+    with pytest.raises(TryLater) as caught:
+        open_sink(server).deliver(outgoing())
+    assert caught.value.retry_after_s is None
+
+
 @pytest.mark.parametrize(
     "failure",
     [

@@ -77,6 +77,49 @@ def test_a_result_that_is_no_plain_file_is_never_followed(
     assert "result" not in _kinds(executor, "special")
 
 
+@pytest.mark.parametrize(
+    "plant",
+    [
+        "open('../status.json', 'w').write('{}')",
+        "open('../status.json', 'w').write('{\"outcome\": \"ok\"}')",
+        "open('../status.json', 'w').write('{\"outcome\": \"ok\", \"detail\": \"\", \"exit_code\": ' + '9' * 30 + '}')",
+        "open('../status.json', 'w').write('[' * 100_000)",
+        "os.symlink('/etc/passwd', '../status.json')",
+        "os.mkfifo('../status.json')",
+        "os.mkdir('../status.json')",
+    ],
+)
+def test_an_end_that_a_program_forges_badly_counts_as_lost(
+    executor: Executor, job: Job, ended: Ended, plant: str
+) -> None:
+    status = _outcome(executor, job("forged", f"import os\n{plant}"), ended)
+    assert status.outcome is JobOutcome.LOST
+    assert "status.json is damaged" in status.detail
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        "os.remove('../running.json'); os.mkfifo('../running.json')",
+        "open('../running.json', 'w').write('{\"started_at\": 5}')",
+        "open('../running.json', 'w').write('{\"started_at\": \"0001-01-01T00:00:00+14:00\"}')",
+        "open('../session.json', 'w').write('{\"session\": []}')",
+        'open(\'../claimed.json\', \'w\').write(\'{"pid": "1", "began": "1"}\')',
+        "open('../claimed.json', 'w').write('{\"pid\": ' + '9' * 30 + '}')",
+        "os.symlink('/etc', '../result')",
+    ],
+)
+def test_a_program_that_writes_beside_its_folder_spoils_only_its_own_attempt(
+    executor: Executor, job: Job, ended: Ended, plant: str
+) -> None:
+    spec = job("beside", f"import os\nopen('result.json', 'w').write('{{}}')\n{plant}")
+    status = _outcome(executor, spec, ended)
+    assert status.outcome in {JobOutcome.OK, JobOutcome.LOST}
+    assert {path.name for path in _kinds(executor, "beside").values()} <= {
+        "result.json", "run.log", "setup.log", "environment.json"
+    }  # fmt: skip
+
+
 def test_a_result_over_the_limit_is_refused(executor: Executor, job: Job, ended: Ended) -> None:
     spec = job("big", "open('result.json','w').write('x' * 5000)", output_limit_bytes=4096)
     status = _outcome(executor, spec, ended)
