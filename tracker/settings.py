@@ -200,9 +200,14 @@ def _explain(error: ValidationError, file: Path) -> str:
         if problem["type"] == "extra_forbidden":
             lines.append(f"unknown key '{where}'{_near(str(problem['loc'][-1]), _model_at(problem['loc'][:-1]))}")
         else:
-            shown = "" if "token" in where else f", found {problem['input']!r}"
+            shown = "" if _may_be_secret(where) else f", found {problem['input']!r}"
             lines.append(f"'{where}': {problem['msg']}{shown}")
     return f"settings ({file} and TRACKER_* variables): " + "; ".join(lines)
+
+
+def _may_be_secret(where: str) -> bool:
+    """Return whether what stands at a wrong place may be, or hold, a token or a password."""
+    return "token" in where or where in ("slack", "database_url")
 
 
 def _model_at(path: tuple[int | str, ...]) -> type[BaseModel]:

@@ -22,7 +22,7 @@ from tracker.app import App, open_app
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
 from tracker.pipeline.plan import hardware_problem
-from tracker.settings import home_folder
+from tracker.settings import Settings, home_folder, settings_file
 
 STATES = ("ok", "warn", "fail")
 PROBLEMS = (
@@ -58,7 +58,7 @@ def check_all(tell: Callable[[str], None]) -> list[Check]:
     except PROBLEMS as error:
         cure = "correct it; `tracker init` shows every setting"
         return [*checks, Check(name="settings", state="fail", found=str(error), cure=cure)]
-    checks.append(ok("settings", "can be read"))
+    checks.append(check_settings(app.settings, settings_file()))
     try:
         checks += [check_store(app), *check_suites(app, tell), check_port(app), check_slack(app, tell)]
     finally:
@@ -101,6 +101,15 @@ def check_home(home: Path) -> Check:
         cure = "correct the folder's permissions, or set another TRACKER_HOME"
         return Check(name="home", state="fail", found=f"{home}: {(error.strerror or '').lower()}", cure=cure)
     return ok("home", f"{home} can be written")
+
+
+def check_settings(settings: Settings, file: Path) -> Check:
+    """Return that the settings can be read, and by whom where the file holds the Slack token."""
+    token = settings.slack.token.get_secret_value() if settings.slack.token else ""
+    if token and file.is_file() and token in file.read_text(encoding="utf-8") and file.stat().st_mode & 0o077:
+        found = f"{file} holds the Slack token and others on this machine can read it"
+        return Check(name="settings", state="warn", found=found, cure=f"chmod 600 {file}")
+    return ok("settings", "can be read")
 
 
 def check_disk(home: Path) -> Check:

@@ -62,6 +62,18 @@ def test_a_home_that_cannot_be_written_is_found(
     assert states(tracker("doctor", "--json"))["home"] == "fail"
 
 
+@pytest.mark.usefixtures("well")
+@pytest.mark.parametrize(("mode", "state"), [(0o600, "ok"), (0o640, "warn"), (0o644, "warn")])
+def test_a_token_in_a_file_that_others_can_read_is_found(mode: int, state: str, home: Path, tracker: Tracker) -> None:
+    home.mkdir()
+    file = home / "tracker.toml"
+    file.write_text('[slack]\ntoken = "xoxb-secret"\n', encoding="utf-8")
+    file.chmod(mode)
+    answer = tracker("doctor", "--json")
+    assert states(answer)["settings"] == state
+    assert "xoxb-secret" not in answer.out + answer.err
+
+
 class Slack(BaseHTTPRequestHandler):
     """Answers auth.test as Slack does."""
 

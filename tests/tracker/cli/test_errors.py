@@ -122,6 +122,16 @@ def test_a_settings_file_that_cannot_be_used_is_named(text: str, home: Path, tra
     assert str(home / "tracker.toml") in answer.err
 
 
+@pytest.mark.parametrize("text", ['slack = "xoxb-secret"', "[slack]\ntoken = ['xoxb-secret']"])
+def test_a_token_in_the_wrong_place_is_not_shown(text: str, home: Path, tracker: Tracker) -> None:
+    home.mkdir()
+    (home / "tracker.toml").write_text(text, encoding="utf-8")
+    answer = tracker("runs", "list")
+    assert answer.code == 2
+    assert "slack" in answer.err
+    assert "xoxb-secret" not in answer.err
+
+
 def test_any_folder_name_may_be_the_home(tmp_path: Path, tracker: Tracker, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "a?b=c#d %20 é"
     monkeypatch.setenv("TRACKER_HOME", str(home))
