@@ -20,7 +20,7 @@ def to_text(message: Message, *, max_lines: int = 40) -> str:
 
 def _list_text(message: Message, max_lines: int) -> Iterable[str]:
     state = f" [{message.state.words}]" if message.state else ""
-    yield f"{_TONE_WORDS[message.tone]}{state} {message.summary}"
+    yield f"{_name_tone(message)}{state} {message.summary}"
     shown = message.lines[:max_lines]
     yield from (f"  {row}".rstrip() for row in _align(shown))
     if len(message.lines) > len(shown):
@@ -32,6 +32,11 @@ def _list_text(message: Message, max_lines: int) -> Iterable[str]:
     yield from (f"  next: {command}" for command in message.commands)
     if message.url:
         yield f"  see:  {message.url}"
+
+
+def _name_tone(message: Message) -> str:
+    """Return the first word; a summary (which has no state) that finds nothing bad is no improvement."""
+    return "CLEARED" if message.state is None and message.tone is Tone.GOOD else _TONE_WORDS[message.tone]
 
 
 def _align(lines: tuple[Line, ...]) -> Iterable[str]:

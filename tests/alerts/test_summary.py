@@ -12,6 +12,7 @@ from alerts.blocks import to_blocks
 from alerts.message import Tone
 from alerts.summary import NO_ANSWER, Answer, RowVerdict, SummaryRow
 from alerts.summary_formats import to_dict, to_html, to_markdown, to_message
+from alerts.texts import to_text
 from alerts.wording import Direction
 from tests.alerts.samples import make_row, make_summary, missing_row, mixed_summary, slower_row
 
@@ -44,6 +45,10 @@ def test_nothing_measured_never_reads_as_fine(rows: tuple[SummaryRow, ...]) -> N
     assert summary.answer is Answer.UNCLEAR
     assert summary.sentence.startswith("No answer: onnxruntime 1.28.0 has not been measured")
     assert to_message(summary).tone is Tone.UNKNOWN
+
+
+def test_a_release_that_changed_nothing_is_cleared_and_not_called_an_improvement() -> None:
+    assert to_text(to_message(make_summary(make_row()))).startswith("CLEARED 1.28.0 may go to production")
 
 
 def test_where_it_is_known_why_nothing_was_measured_the_sentence_says_it() -> None:

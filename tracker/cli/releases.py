@@ -89,6 +89,8 @@ def word_release(item: ReleaseItem) -> str:
 
     if item.no_place_reason or item.obstacle:
         return item.no_place_reason or item.obstacle or ""
+    if item.runs.get("done") and not item.verdicts:
+        return "not compared"
     return ", ".join(f"{number} {RowVerdict(word).words}" for word, number in item.verdicts.items())
 
 

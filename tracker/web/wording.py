@@ -134,7 +134,7 @@ def describe_release(release: ReleaseItem | None) -> tuple[str, str]:
 def _describe_verdicts(verdicts: Mapping[str, int], changes: Mapping[str, int]) -> tuple[str, str]:
     total = sum(verdicts.values())
     if not total:
-        return "neutral", "measured; no gated series was judged" + (", see its changes" if changes else "")
+        return "neutral", "measured; no gated series was compared" + (", see its changes" if changes else "")
     all_of_them = count(total, "gated series", "gated series")
     if worse := verdicts.get("regressed", 0):
         return "bad", f"{worse} of {all_of_them} regressed"

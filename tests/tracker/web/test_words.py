@@ -56,7 +56,7 @@ SERIES = SeriesItem(
         ({"failed": 1}, {}, "bad", "could not be measured: 1 run failed"),
         ({"cancelled": 1}, {}, "unknown", "its runs were cancelled"),
         ({"queued": 5}, {}, "unknown", "waits to be measured: 5 runs queued"),
-        ({"done": 5}, {}, "neutral", "measured; no gated series was judged"),
+        ({"done": 5}, {}, "neutral", "measured; no gated series was compared"),
         ({"done": 5, "failed": 1}, {"regressed": 1, "same": 2}, "bad", "1 of 3 gated series regressed"),
         ({"done": 5}, {"improved": 1, "same": 2}, "good", "1 of 3 gated series improved, none regressed"),
         ({"done": 5}, {"noisy": 1, "same": 2}, "unknown", "1 of 3 gated series without an answer"),

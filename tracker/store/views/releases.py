@@ -172,6 +172,7 @@ def _count_verdicts(session: Session, ids: Collection[int]) -> dict[int, dict[st
         select(VERDICT.c.release_id, VERDICT.c.verdict, func.count(VERDICT.c.series_id.distinct()))
         .join(SERIES, SERIES.c.id == VERDICT.c.series_id)
         .where(VERDICT.c.release_id.in_(ids), SERIES.c.gated, VERDICT.c.reference_kind == "previous")
+        .where(VERDICT.c.reference_release_id.is_not(None))
         .group_by(VERDICT.c.release_id, VERDICT.c.verdict),
     )
 
@@ -180,7 +181,7 @@ def _count_summarized(session: Session, ids: Collection[int]) -> dict[int, dict[
     """Return release id -> verdict -> number of gated series, from the newest summary on each hardware class."""
     newest = (
         select(func.max(SUMMARY.c.id))
-        .where(SUMMARY.c.release_id.in_(ids))
+        .where(SUMMARY.c.release_id.in_(ids), SUMMARY.c.against_id.is_not(None))
         .group_by(SUMMARY.c.release_id, SUMMARY.c.hardware_class_id)
     )
     postgres = session.get_bind().dialect.name == "postgresql"
