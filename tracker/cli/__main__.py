@@ -5,6 +5,7 @@ Nothing heavy is imported here or at the top of a command's module, so that `tra
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -61,8 +62,16 @@ def run(arguments: Sequence[str]) -> int:
     return exit_code_of(lambda: command.main(list(arguments), prog_name="tracker", standalone_mode=False))
 
 
+def fill_streams() -> None:
+    """Put nothing in the place of a standard stream that was closed, before a file of ours gets its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def main() -> None:
     """Run the command that was typed and end the process with its exit code."""
+    fill_streams()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -11,6 +11,9 @@ from sqlmodel import Session, col, select
 from tracker.errors import UserError
 from tracker.store.tables import TokenRow
 
+LONGEST_NAME = 80
+TAKEN_NAMES = frozenset({"page"})
+
 
 def _hash(token: str) -> str:
     """Return the hash of a token; it is 256 random bits, so a plain hash cannot be guessed back."""
@@ -19,8 +22,10 @@ def _hash(token: str) -> str:
 
 def create_token(session: Session, name: str, *, now: datetime) -> str:
     """Return a new token's text, the only time it is seen."""
-    if not name.strip():
-        raise UserError("a token needs a name that says who or what uses it")
+    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise UserError(f"a token needs a name of 1 to {LONGEST_NAME} characters that says who or what uses it")
+    if name in TAKEN_NAMES:
+        raise UserError(f"{name!r} stands for people at this machine in the audit; choose another name")
     if session.exec(select(TokenRow).where(TokenRow.name == name)).first():
         raise UserError(f"there is a token named {name!r} already; revoke it or choose another name")
     token = f"trk_{secrets.token_urlsafe(32)}"

@@ -45,7 +45,8 @@ from tracker.store import engine
         ("releases add onnxruntime 2.0.0 --file no-such-file", "found nothing"),
         ("releases add onnxruntime 2.0.0 --image \udcff --digest sha256:" + "0" * 64, "half a character"),
         ("releases list --text \udcff", "half a character"),
-        ("tokens create \udcff", "half a character"),
+        ("tokens create \udcff", "a token needs a name"),
+        ("tokens create page", "choose another name"),
         ("tokens revoke nonsense", "no token named 'nonsense'"),
         ("serve --port 99999", "port"),
         ("serve --suite nonsense", "no suite named 'nonsense'"),
@@ -204,6 +205,17 @@ def test_a_home_that_cannot_be_made_is_told(tracker: Tracker, monkeypatch: pytes
         answer = tracker(*line.split())
         assert answer.code == 2
         assert "file" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("runs list <&-", 0), ("releases order - <&-", 0), ("runs list >&-", 0), ("runs show x 2>&-", 2)]
+)
+def test_a_closed_stream_is_an_empty_one(line: str, code: int, home: Path) -> None:
+    command = f"exec {sys.executable} -m tracker.cli {line}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, env={**os.environ, "TRACKER_HOME": str(home)})
+    assert done.returncode == code
+    assert done.stdout == b""
+    assert b"Traceback" not in done.stderr
 
 
 def test_output_that_nobody_reads_any_more_ends_the_command_quietly(seeded: Seeded, home: Path) -> None:

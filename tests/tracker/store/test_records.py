@@ -151,3 +151,11 @@ def test_what_is_told_of_a_change_that_did_not_happen_is_not_kept(bench):
 
     with bench.store.read() as session:
         assert audit.latest(session) == []
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x1b[2J", "x" * 81, "page"])
+def test_a_token_s_name_can_be_read_and_mistaken_for_nobody_else(bench, name: str):
+    with pytest.raises(UserError, match="name"), bench.store.write() as session:
+        tokens.create_token(session, name, now=NOW)
+    with bench.store.read() as session:
+        assert tokens.list_tokens(session) == []
