@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from tracker.errors import UserError
 from tracker.store.views.alerts import AlertDetail, AlertItem, list_alerts
 from tracker.store.views.plain import MAX_LIMIT, Page
 from tracker.store.views.releases import ReleaseItem, list_releases, show_release
@@ -126,7 +127,12 @@ def get_run(site: SiteOf, run_id: str) -> RunDetail:
 
 @router.post("/runs", tags=["runs"], status_code=201)
 def post_run(site: SiteOf, who: Person, request: Annotated[Request, Body()]) -> Queued:
-    """Queue the runs that measure a release with a suite."""
+    """Queue the runs that measure a release with a suite, which is named: what runs here is not chosen from outside."""
+    if request.suite.endswith(".toml"):
+        raise UserError(
+            f"suite: expected the name of a suite, found the path {request.suite!r}; put the file into one of"
+            " suite_folders and use its name, or trigger it on the service's machine with `tracker runs trigger`"
+        )
     return Queued(runs=site.service.trigger(request.suite, request.release, who))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.tracker.seed import VERSIONS, Seeded
-from tests.tracker.web.client import Client, asked
+from tests.tracker.web.client import SAME_ORIGIN, Client, asked
 from tracker.app import App
 
 
@@ -108,6 +110,17 @@ def test_programs_can_ask_for_runs_and_decide_about_alerts(
     told = {"state": "infra", "who": "ci", "note": "noisy host", "at": "2026-12-01T17:00:00Z"}
     assert decided["decisions"][-1] == told
     assert [event for event, _, _ in asked(app)] == ["runs:triggered", "run:cancelled", "alert:triaged"]
+
+
+def test_a_suite_is_named_and_never_a_file_of_the_machine(reader: Client, shared: App, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("secret = 1", encoding="utf-8")
+    before = asked(shared)
+    for path in (str(file), "mine.toml", "../mine.toml"):
+        answer = reader.post("/api/v1/runs", json={"suite": path, "release": "1.28.0"}, headers=SAME_ORIGIN)
+        assert answer.status_code == 400
+        assert "expected the name of a suite" in answer.json()["error"]
+    assert asked(shared) == before
 
 
 def test_the_description_names_every_path(reader: Client) -> None:
