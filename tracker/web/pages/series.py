@@ -21,7 +21,7 @@ router = APIRouter()
 _MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
 _COLUMNS = (
     "component", "series", "metric", "unit", "release", "published_at",
-    "run", "repeat", "value", "samples", "spread", "measured_at", "host",
+    "run", "repeat", "value", "samples", "spread", "measured_at", "host", "contended",
 )  # fmt: skip
 
 
@@ -116,7 +116,8 @@ def _list_rows(detail: SeriesDetail) -> Iterator[tuple[Any, ...]]:
         for one in point.values:
             start = (series.component, series.name, series.metric, series.unit, point.release.display)
             times = (to_plain(point.published_at), to_plain(one.measured_at))
-            yield (*start, times[0], one.run, one.repeat, one.value, one.samples, one.spread, times[1], one.host)
+            found = (one.value, one.samples, one.spread, times[1], one.host, one.contended)
+            yield (*start, times[0], one.run, one.repeat, *found)
 
 
 @router.post("/series/{fingerprint}/rerun")
