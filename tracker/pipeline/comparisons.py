@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
 
 from alerts.grouping import ReleaseName
 from alerts.summary import ReleaseSummary, RowVerdict, SummaryRow, build_summary
-from alerts.wording import Direction
+from alerts.wording import Change, Direction, count
 from baselines.compare import CompareOptions, Comparison, ComparisonInput
 from jobs.releases import previous_release
 from tracker.pipeline.families import Family, Line
 from tracker.pipeline.statistics import Statistics
 from tracker.store.series import Point
-from tracker.store.tables import ReleaseRow
+from tracker.store.tables import ChangePointRow, ReleaseRow
 
 UNGATED_EFFECT_RATIO = 0.03
 """The smallest change called one in a series that no gate speaks of."""
@@ -82,8 +83,12 @@ def summarize_release(
     component: str,
     release: ReleaseRow,
     against: ReleaseRow | None,
+    standing: Sequence[ChangePointRow] = (),
 ) -> ReleaseSummary:
-    """Return the release-over-release summary of a family; a series that only the reference has is missing."""
+    """Return the release-over-release summary of a family; a series that only the reference has is missing.
+
+    `standing` are the family's change points: a regression that the reference has too is not in the comparison.
+    """
     compared = compare_releases(statistics, family, release.id or 0, against.id if against else None)
     times = [p.measured_at for line, _ in compared for p in line.at(release.id or 0) if p.measured_at]
     return build_summary(
@@ -91,9 +96,36 @@ def summarize_release(
         name_release(release),
         name_release(against) if against else None,
         [_row(line, one, hardware_class, release.id or 0, against) for line, one in compared],
+        flags=list_inherited(family, standing, release, against) if against else (),
         measured_from=_first(times),
         measured_to=max(times, default=None),
     )
+
+
+def list_inherited(
+    family: Family, standing: Sequence[ChangePointRow], release: ReleaseRow, against: ReleaseRow
+) -> list[str]:
+    """Return, in words, the regressions of gated series that came before and that the reference has as well."""
+    rank = family.rank
+    here, reference = rank[release.id or 0], rank[against.id or 0]
+    gated = {line.series.id for line in family.lines if line.series.gated and line.at(release.id or 0)}
+    newest: dict[int, ChangePointRow] = {}
+    for change in sorted(standing, key=lambda one: rank[one.release_id]):
+        if change.series_id in gated and rank[change.release_id] <= here:
+            newest[change.series_id] = change
+    found: dict[int, int] = defaultdict(int)
+    for change in newest.values():
+        if change.verdict == Change.REGRESSED and rank[change.release_id] <= reference:
+            found[rank[change.release_id]] += 1
+    measured = sorted({rank[release_id] for line in family.lines for release_id in line.release_ids})
+    notes = []
+    for place, number in sorted(found.items(), reverse=True):
+        before = [family.releases[one].display for one in measured if one < place][-1:] or ["EARLIER"]
+        notes.append(
+            f"{count(number, 'gated series', 'gated series')} that regressed in {family.releases[place].display} "
+            f"did not recover since: `tracker compare {before[0]} {release.display}` shows by how much."
+        )
+    return notes
 
 
 def _first(times: list[datetime]) -> datetime | None:

@@ -10,7 +10,7 @@ from tracker.errors import UserError
 from tracker.pipeline.comparisons import default_reference, summarize_release
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import load_family
-from tracker.store import catalog, names, series
+from tracker.store import catalog, changes, names, series
 from tracker.store.views.releases import ReleaseItem, find_releases
 
 
@@ -32,14 +32,23 @@ def summaries_of(
             (load_family(session, row.component_id, hardware), names.hardware_slug(session, hardware))
             for hardware in series.hardware_of(session, row.component_id)
         ]
+        found_changes = [
+            changes.standing_changes(session, [line.series.id or 0 for line in family.lines]) for family, _ in families
+        ]
     return [
         _explain_missing(
             summarize_release(
-                context.statistics, family, hardware, found.slug, row, other or default_reference(family, row)
+                context.statistics,
+                family,
+                hardware,
+                found.slug,
+                row,
+                other or default_reference(family, row),
+                found_changes[place],
             ),
             standing,
         )
-        for family, hardware in families
+        for place, (family, hardware) in enumerate(families)
     ]
 
 

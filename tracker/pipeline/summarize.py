@@ -10,7 +10,7 @@ from tracker.pipeline.comparisons import default_reference, summarize_release
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, load_family
 from tracker.pipeline.summary_content import to_content, what_it_says
-from tracker.store import alerts, names, series
+from tracker.store import alerts, changes, names, series
 from tracker.store.engine import Session
 from tracker.store.tables import ReleaseRow, SummaryRow
 
@@ -25,13 +25,16 @@ def summarize(context: Context) -> int:
     for component_id, hardware_class_id in waiting:
         with context.store.read() as session:
             family = load_family(session, component_id, hardware_class_id)
+            standing = changes.standing_changes(session, [line.series.id or 0 for line in family.lines])
             component = names.component_slug(session, component_id)
             hardware = names.hardware_slug(session, hardware_class_id)
         now = context.clock.now()
         contents = {
             release.id or 0: (
                 reference,
-                to_content(summarize_release(context.statistics, family, hardware, component, release, reference)),
+                to_content(
+                    summarize_release(context.statistics, family, hardware, component, release, reference, standing)
+                ),
             )
             for release in measured_releases(family)
             for reference in [default_reference(family, release)]

@@ -103,6 +103,21 @@ def test_a_new_release_is_summarized_against_the_one_before(seasoned: Service):
     assert [one.message.title for one in seasoned.console if one.kind == "summary"][-1].count("1.6.0") == 1
 
 
+def test_a_release_as_slow_as_the_one_before_says_that_both_are_slower_than_they_were(seasoned: Service):
+    regress(seasoned)
+    seasoned.publish("1.7.0", level=SLOW)
+    seasoned.go()
+
+    (told,) = (one.message for one in seasoned.console if one.message.title == "thing 1.7.0 against 1.6.0")
+    assert any("regressed in 1.6.0 did not recover since: `tracker compare 1.5.0 1.7.0`" in one for one in told.notes)
+
+    seasoned.publish("1.8.0", "1.9.0", level=FAST)
+    seasoned.go()
+    later = [one.message for one in seasoned.console if "1.8.0" in one.message.title and one.kind == "summary"]
+    assert {one.title for one in later} == {"thing 1.8.0 against 1.7.0", "thing 1.9.0 against 1.8.0"}
+    assert all(one.notes == () for one in later)
+
+
 def test_a_summary_is_told_again_only_when_what_it_says_changes(seasoned: Service, slack: SlackServer):
     seasoned.sinks["slack"] = open_slack(slack)
     seasoned.publish("1.6.0", level=FAST)
