@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -64,7 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(autouse=True)
-def loopback_only(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def loopback_only(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse connections that leave the machine, except in tests that need a real component outside."""
     if request.node.get_closest_marker("real") is None:
         connect = socket.socket.connect
@@ -77,7 +77,6 @@ def loopback_only(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
             connect(self, address)  # type: ignore[arg-type]
 
         monkeypatch.setattr(socket.socket, "connect", guarded)
-    yield
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from jobs.sources._answers import check_options, make_answer
 
 
 def create(options: Mapping[str, object]) -> ReleaseSource:
-    """Return the source for the recordings of `component` in the folder `path` (by default the setting `recordings`)."""
+    """Return the source for the recordings of `component` in `path` (by default the setting `recordings`)."""
     given = check_options("recorded", options, {"path": False, "component": True})
     return RecordedReleases(Path(given.get("path", ".")).expanduser(), given["component"])
 
