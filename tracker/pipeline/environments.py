@@ -24,8 +24,8 @@ def keep_environment(session: Session, outputs: Sequence[JobOutput]) -> tuple[in
         return None, "environment_unreadable"
     facts = json.dumps(captured, sort_keys=True)
     given = captured.get("fingerprint")
-    is_name = isinstance(given, str) and given.isascii() and given.isalnum()
-    name = given if is_name else fingerprint("environment", facts)
+    named = isinstance(given, str) and given.isascii() and given.isalnum()
+    name = str(given) if named else fingerprint("environment", facts)
     flags = [flag for flag, raised in (("unpinned", captured.get("pinned") is False),) if raised]
     flags += ["replayed"] if captured.get("replayed") else []
     return hosts.save_environment(session, fingerprint=name, facts=facts), ",".join(flags)
