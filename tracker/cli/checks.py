@@ -161,11 +161,20 @@ def check_store(app: App) -> Check:
 
     try:
         with app.store.read() as session:
-            runs = sum(count_states(session).values())
+            states = count_states(session)
     except PROBLEMS as error:
         return Check(name="store", state="fail", found=str(error), cure="put it right, or set another TRACKER_HOME")
-    daemon = "a daemon works on it" if app.daemon_state()["running"] else "no daemon works on it"
-    return ok("store", f"opens, {runs} runs, {daemon}")
+    running, runs = app.daemon_state()["running"], sum(states.values())
+    found = f"opens, {runs} runs, {'a' if running else 'no'} daemon works on it"
+    waiting = states.get("queued", 0) + states.get("running", 0)
+    if waiting and not running:
+        return Check(
+            name="store",
+            state="warn",
+            found=f"{found}, {waiting} runs wait",
+            cure="start one with `tracker serve`; it goes on where the last one stopped",
+        )
+    return ok("store", found)
 
 
 def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:

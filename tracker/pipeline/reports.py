@@ -36,7 +36,7 @@ def summaries_of(
             changes.standing_changes(session, [line.series.id or 0 for line in family.lines]) for family, _ in families
         ]
     return [
-        _explain_missing(
+        explain_missing(
             summarize_release(
                 context.statistics,
                 family,
@@ -52,7 +52,7 @@ def summaries_of(
     ]
 
 
-def _explain_missing(summary: ReleaseSummary, standing: str) -> ReleaseSummary:
+def explain_missing(summary: ReleaseSummary, standing: str) -> ReleaseSummary:
     """Return the summary with the reason why nothing was measured, if nothing was."""
     if not standing or any(row.after is not None for row in summary.rows):
         return summary

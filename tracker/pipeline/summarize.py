@@ -9,12 +9,16 @@ from tracker.pipeline import outbox
 from tracker.pipeline.comparisons import default_reference, summarize_release
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, load_family
+from tracker.pipeline.reports import explain_missing, word_standing
 from tracker.pipeline.summary_content import to_content, what_it_says
 from tracker.store import alerts, changes, names, series
 from tracker.store.engine import Session
 from tracker.store.tables import ReleaseRow, SummaryRow
+from tracker.store.views.releases import find_releases
 
 log = EventLog(__name__)
+
+UNFINISHED = frozenset({"queued", "running", "measured"})
 
 
 def summarize(context: Context) -> int:
@@ -26,21 +30,28 @@ def summarize(context: Context) -> int:
         with context.store.read() as session:
             family = load_family(session, component_id, hardware_class_id)
             standing = changes.standing_changes(session, [line.series.id or 0 for line in family.lines])
+            failed = failed_releases(session, family)
             component = names.component_slug(session, component_id)
             hardware = names.hardware_slug(session, hardware_class_id)
+        told = measured_releases(family) + [one for one in family.releases if one.identity in failed]
         now = context.clock.now()
         contents = {
             release.id or 0: (
                 reference,
                 to_content(
-                    summarize_release(context.statistics, family, hardware, component, release, reference, standing)
+                    explain_missing(
+                        summarize_release(
+                            context.statistics, family, hardware, component, release, reference, standing
+                        ),
+                        failed.get(release.identity, ""),
+                    )
                 ),
             )
-            for release in measured_releases(family)
+            for release in told
             for reference in [default_reference(family, release)]
         }
         with context.store.write() as session:
-            for release in measured_releases(family):
+            for release in told:
                 reference, content = contents[release.id or 0]
                 changed += _keep(session, context, family, release, reference, content, now)
             series.set_summarized(session, component_id, hardware_class_id)
@@ -51,6 +62,17 @@ def measured_releases(family: Family) -> list[ReleaseRow]:
     """Return the releases at which at least one series of the family is settled and measured, oldest first."""
     measured = {release_id for line in family.lines for release_id in line.release_ids}
     return [release for release in family.releases if release.id in measured]
+
+
+def failed_releases(session: Session, family: Family) -> dict[str, str]:
+    """Return identity -> what became of its runs, for new releases that failed and are newer than all measured ones."""
+    newest = max((family.rank[release.id or 0] for release in measured_releases(family)), default=-1)
+    ids = [release.id or 0 for release in family.releases[newest + 1 :] if not release.historic]
+    return {
+        item.identity: word_standing(item)
+        for item in find_releases(session, ids)
+        if set(item.runs) & {"failed"} and not set(item.runs) & UNFINISHED
+    }
 
 
 def _keep(

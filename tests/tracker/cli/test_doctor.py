@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.tracker.cli.conftest import Tracker
+from tests.tracker.seed import Seeded
 
 
 @pytest.fixture
@@ -111,3 +112,11 @@ def test_slack_is_asked_whether_it_takes_the_token(
     answer = tracker("doctor", "--json")
     assert states(answer)["slack"] == state
     assert token not in answer.out + answer.err
+
+
+@pytest.mark.usefixtures("well")
+def test_runs_that_wait_without_a_daemon_are_a_warning(tracker: Tracker, seeded: Seeded) -> None:
+    (store,) = (one for one in tracker("doctor", "--json").data["items"] if one["name"] == "store")
+    assert store["state"] == "warn"
+    assert store["found"].endswith("no daemon works on it, 3 runs wait")
+    assert "tracker serve" in store["cure"]

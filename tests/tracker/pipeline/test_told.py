@@ -12,8 +12,9 @@ from alerts.errors import TryLater
 from alerts.secret import Secret
 from alerts.sinks.slack import SlackSink
 from alerts.sinks.slack import create as create_slack
+from jobs.protocols import JobOutcome
 from tests.fakes.slack_server import TOKEN, Failure, SlackServer, serve_slack
-from tests.tracker.pipeline.kit import FAST, OLD, SLOW, Recorder, Service
+from tests.tracker.pipeline.kit import FAST, OLD, SLOW, Play, Recorder, Service
 from tracker.pipeline.analyze import analyze
 from tracker.pipeline.deliver import MOST_ATTEMPTS, deliver
 from tracker.pipeline.ingest import ingest
@@ -116,6 +117,17 @@ def test_a_release_as_slow_as_the_one_before_says_that_both_are_slower_than_they
     later = [one.message for one in seasoned.console if "1.8.0" in one.message.title and one.kind == "summary"]
     assert {one.title for one in later} == {"thing 1.8.0 against 1.7.0", "thing 1.9.0 against 1.8.0"}
     assert all(one.notes == () for one in later)
+
+
+def test_a_new_release_whose_runs_all_failed_is_told_of_and_not_passed_over_in_silence(seasoned: Service):
+    seasoned.plays["1.6.0"] = [Play(outcome=JobOutcome.TOOL_FAILED, detail="no such wheel")] * 20
+    seasoned.publish("1.6.0")
+    seasoned.go()
+
+    told = [one.message for one in seasoned.console if "1.6.0" in one.message.title]
+    assert [one.summary for one in told] == [
+        "No answer: thing 1.6.0 has not been measured: 5 runs failed (3 series are expected)."
+    ]
 
 
 def test_a_summary_is_told_again_only_when_what_it_says_changes(seasoned: Service, slack: SlackServer):
