@@ -112,7 +112,7 @@ class App:
         if name == "local":
             from jobs.sources.package_index import configured_index
 
-            return {"index_url": configured_index() or ""}
+            return {"index_url": lambda: configured_index() or ""}
         return {}
 
     def sink_is_set_up(self, name: str) -> bool:

@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -29,18 +29,18 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
     """Return the executor that keeps its attempts in `folder`, environments and assets in `cache`.
 
     Options: `uv` (its path; empty makes environments with venv and pip), `index_url` (the package index; empty leaves
-    it to uv and pip), `work_limit_bytes` (room for a program's own files).
+    it to uv and pip, a function is asked at the first start), `work_limit_bytes` (room for a program's own files).
     """
     check_names("local", options, _OPTIONS)
     uv, index_url = options.get("uv", find_uv() or ""), options.get("index_url", "")
-    if not isinstance(uv, str) or not isinstance(index_url, str):
+    if not isinstance(uv, str) or not (isinstance(index_url, str) or callable(index_url)):
         raise UserError(f"executor local: uv and index_url must be text, found {uv!r} and {index_url!r}")
     work_limit_bytes = number("local", options, "work_limit_bytes", 2 * 1024**3, low=1024)
     return LocalExecutor(
         folder=folder.resolve(),
         cache=cache.resolve(),
         uv=uv or None,
-        index_url=index_url,
+        find_index=index_url if callable(index_url) else lambda: str(index_url),
         work_limit_bytes=int(work_limit_bytes),
     )
 
@@ -69,7 +69,7 @@ class LocalExecutor:
     folder: Path
     cache: Path
     uv: str | None
-    index_url: str
+    find_index: Callable[[], str]
     work_limit_bytes: int
     _children: set[int] = field(default_factory=set)
     """Supervisors started here, to be reaped."""
@@ -156,7 +156,8 @@ class LocalExecutor:
     def _variables(self) -> dict[str, str]:
         """Return the supervisor's environment: this one without our settings, secrets among them."""
         package_root = str(Path(__file__).parents[2])
-        index = {"PIP_INDEX_URL": self.index_url, "UV_DEFAULT_INDEX": self.index_url} if self.index_url else {}
+        index_url = self.find_index()
+        index = {"PIP_INDEX_URL": index_url, "UV_DEFAULT_INDEX": index_url} if index_url else {}
         own = {name: value for name, value in os.environ.items() if not name.startswith("TRACKER_")}
         return {**own, **index, "PYTHONPATH": package_root}
 
