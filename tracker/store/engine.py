@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,13 +85,27 @@ def _set_up_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         connection.isolation_level = None
-        for pragma in (f"busy_timeout={BUSY_TIMEOUT_MS}", "journal_mode=WAL", "foreign_keys=ON", "synchronous=NORMAL"):
+        for pragma in (f"busy_timeout={BUSY_TIMEOUT_MS}", "foreign_keys=ON", "synchronous=NORMAL"):
             connection.execute(f"PRAGMA {pragma}")
+        _use_wal(connection)
 
     @event.listens_for(engine, "begin")
     def on_begin(connection: Connection) -> None:
         write = connection.get_execution_options().get("tracker_write")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _use_wal(connection: Any) -> None:
+    """Put the database into WAL mode; SQLite does not wait by itself where another process does the same just now."""
+    until = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def _bring_up_to_date(engine: Engine) -> None:
