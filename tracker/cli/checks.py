@@ -157,7 +157,7 @@ def check_pinning() -> Check:
 
 def check_store(app: App) -> Check:
     """Return whether the store opens, and whether a daemon works on it."""
-    from tracker.store.runs import count_states
+    from tracker.store.views.runs import count_states
 
     try:
         with app.store.read() as session:

@@ -410,14 +410,6 @@ def finish_reading(
     return bool(changed)
 
 
-def count_states(session: Session, *, min_priority: int | None = None) -> dict[str, int]:
-    """Return how many runs stand in each state."""
-    statement = select(RunRow.state, func.count()).group_by(RunRow.state)
-    if min_priority is not None:
-        statement = statement.where(RunRow.priority >= min_priority)
-    return dict(session.execute(statement).all())
-
-
 def _claims(session: Session, condition: Any) -> list[Claim]:
     other = aliased(AttemptRow)
     newest = select(func.max(other.number)).where(other.run_id == RunRow.id).correlate(RunRow).scalar_subquery()

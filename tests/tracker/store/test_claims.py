@@ -15,6 +15,7 @@ from tracker.errors import TrackerError, TryLater, UserError
 from tracker.store import runs
 from tracker.store.engine import open_store
 from tracker.store.tables import AttemptRow, RunRow
+from tracker.store.views.runs import count_states
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=5)
@@ -23,7 +24,7 @@ LEASE = timedelta(seconds=30)
 
 def states(bench) -> dict[str, int]:
     with bench.store.read() as session:
-        return runs.count_states(session)
+        return {state: number for state, number in count_states(session).items() if number}
 
 
 def claim_all(bench, found: list[int], slots: int) -> None:
