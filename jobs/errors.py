@@ -4,7 +4,11 @@
     ├── UserError          the input is wrong: fix it (exit 2)
     │   └── UnknownPlugin  no plugin of that name; the message lists the known ones
     ├── TryLater           the outside is away or busy: the same call may work later (exit 3)
-    └── ToolFailed         the benchmark or its set-up failed: record it as an outcome
+    ├── ToolFailed         the benchmark or its set-up failed: record it as an outcome
+    └── NoResult           a result file holds no usable result; what kind of end that is:
+        ├── Refused        not a result of the expected kind
+        ├── Failed         the benchmark failed, by its own words or by what it left
+        └── Cut            a result whose end is missing, nothing of which can be taken
 
 Anything else that escapes is a bug and keeps its traceback.
 A message says what was expected, what was found, where, and what to do.
@@ -31,3 +35,19 @@ class TryLater(JobsError):
 
 class ToolFailed(JobsError):
     """The benchmark, or preparing it, failed; a fact to be recorded, not a bug."""
+
+
+class NoResult(JobsError):
+    """A result file gives no values; the message is the reason, the class the outcome."""
+
+
+class Refused(NoResult):
+    """The content is not a result of the expected kind."""
+
+
+class Failed(NoResult):
+    """The content says, or shows, that the benchmark failed."""
+
+
+class Cut(NoResult):
+    """The content is a result whose end is missing, and nothing of it can be taken."""

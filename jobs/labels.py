@@ -15,14 +15,20 @@ from jobs.measurements import Label
 _TEXTS = {
     "tool": "the benchmark tool, since the same word means different things in different tools",
     "model": "the model's name",
+    "name": "the benchmark's own name, where one file holds many (pytest-benchmark, hyperfine ...)",
     "precision": "number format of the computation (fp32, fp8, nvfp4 ...)",
+    "dtype": "number format of the activations, where the tool names it apart",
     "quantization": "how the weights are stored (q8_0, awq ...)",
     "kv_cache_dtype": "number format of the KV cache",
-    "speculative": "speculative decoding, by method",
+    "spec_decoding": "speculative decoding, by method",
     "offload": "what is kept off the accelerator",
     "dataset": "where the prompts come from",
     "scenario": "which part of the work (prefill, decode, offline, server ...)",
-    "backend": "the engine's backend",
+    "backend": "the engine's backend, or the API that the load generator speaks",
+    "framework": "the serving framework, where one tool measures several",
+    "device": "what it ran on (cpu, cuda), where the tool names it",
+    "input_shape": "shapes of the inputs as the tool writes them",
+    "system": "the system as its submitter names it",
     "variant": "variant of the build (cu129, igpu, arch)",
     "python": "minor version of Python, where the benchmark runs in it",
     "pins": "packages held fixed beside the build under test",
@@ -40,6 +46,27 @@ _COUNTS = {
     "gpu_count": "GPUs used",
 }
 _NUMBERS = {"request_rate": "requests a second offered"}
+FACTS: Mapping[str, str] = {
+    "concurrency": "requests in flight as measured, where none were asked for",
+    "cuda": "version of CUDA",
+    "dataset_entries": "prompts in the dataset",
+    "date": "when it ran, as the tool writes it",
+    "driver": "version of the GPU's driver",
+    "gpu": "the GPU's product name",
+    "gpu_uuid": "the GPU's UUID",
+    "gpus_per_node": "GPUs in one node",
+    "image": "the container image as the tool writes it",
+    "index": "the GPU's index on its host",
+    "isl_mean": "input tokens as measured, mean",
+    "loadgen_version": "version of the load generator",
+    "nodes": "nodes used",
+    "osl_mean": "output tokens as measured, mean",
+    "requests": "requests asked for",
+    "samples_per_query": "samples in one query",
+    "software": "software as its submitter names it",
+    "submission": "the submission's id",
+}
+"""What only describes a run: name -> meaning. A parser that reads a public tool states these and no others."""
 IDENTITY_LABELS: Mapping[str, str] = {**_TEXTS, **_COUNTS, **_NUMBERS}
 """Name -> meaning."""
 LARGEST_COUNT = 10**12
@@ -53,12 +80,14 @@ def label_problem(name: str, value: object) -> str | None:
         return f"unknown identity label {name!r}; {hint}"
     if name in _TEXTS:
         fits, wanted = isinstance(value, str) and bool(value.strip()), "a text that is not empty"
+    elif name == "request_rate" and value == "inf":
+        return None
     elif name in _COUNTS:
         fits = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_COUNT
         wanted = f"a whole number from 1 to {LARGEST_COUNT}"
     else:
         fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
-        wanted = "a number above 0"
+        wanted = "a number above 0, or 'inf' for all at once"
     return None if fits else f"label {name!r} must be {wanted}, found {str(value)[:40]!r}"
 
 

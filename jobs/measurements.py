@@ -47,6 +47,8 @@ class Rejected:
     key: str
     raw: str
     reason: str
+    unit: str = ""
+    """The unit it was printed in; empty where the tool does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,8 @@ class ParsedRun:
     """Not identity: versions, measured lengths, thread placement."""
     flags: tuple[str, ...] = ()
     rejected: tuple[Rejected, ...] = ()
+    own: Mapping[str, Reading] = field(default_factory=lambda: MappingProxyType({}))
+    """Values under names and units of the tool's own: shown and kept aside, never a point until someone maps them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,15 @@
 """The metric catalogue: one name, one unit, one direction each, and what a believable value looks like.
 
 A parser gives these and invents nothing: what a file does not state is missing, never 0. To add a metric, add one
-entry to `CATALOGUE`; to let a tool's own key stand for one, add it to that entry's `aliases` under the tool's id.
+entry to `CATALOGUE`. A tool's own keys for the metrics stand in that tool's parser (`keys`), since the same word means
+different things in different tools; `caution` says where.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
@@ -25,11 +26,12 @@ class Direction(StrEnum):
 
 
 class Kind(StrEnum):
-    """What sort of thing a metric measures. Resources are judged beside throughput, never alone."""
+    """What sort of thing a metric measures. Power and memory are judged beside throughput, never alone."""
 
     THROUGHPUT = "throughput"
     LATENCY = "latency"
-    RESOURCE = "resource"
+    POWER = "power"
+    MEMORY = "memory"
     QUALITY = "quality"
     COUNT = "count"
 
@@ -47,8 +49,8 @@ class Metric:
     meaning: str
     aggregation: str = "median"
     """How the repeats of a release become one point."""
-    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Tool id -> that tool's own keys for this metric; keys mean different things in different tools."""
+    caution: str = ""
+    """Which word of which tool looks like this metric and is not, or is it under another name."""
 
     def __post_init__(self) -> None:
         find_unit(self.unit)
@@ -78,11 +80,16 @@ _LATENCIES = {
     "e2e": "time from sending a request to its last token",
     "latency": "time of one inference or query, for tools without tokens",
 }
+_CAUTIONS = {
+    "tpot": "AIPerf's inter_token_latency and GenAI-Perf's Inter Token Latency are one value a request: this metric",
+    "itl": "AIPerf's inter_chunk_latency is the nearest; its inter_token_latency and GenAI-Perf's are tpot",
+    "e2e": "the Total Latency of trtllm-bench and gptManagerBenchmark is the length of the run, not this",
+    "latency": "of a batch for trtexec and perf_analyzer; for MLPerf Offline it counts from one giant query: not taken",
+}
 _ONE_NS_IN_MS, _ONE_DAY_IN_MS = 1e-6, 86_400_000.0
 
 
 def _latency(family: str, statistic: str) -> Metric:
-    aliases = {"generic": (f"{family}_median_ms",)} if statistic == "p50" else {}
     return Metric(
         name=f"{family}_{statistic}_ms",
         unit="ms",
@@ -91,11 +98,11 @@ def _latency(family: str, statistic: str) -> Metric:
         low=_ONE_NS_IN_MS,
         high=_ONE_DAY_IN_MS,
         meaning=f"{STATISTICS[statistic]}: {_LATENCIES[family]}",
-        aliases=aliases,
+        caution=_CAUTIONS.get(family, ""),
     )
 
 
-def _rate(name: str, unit: str, meaning: str) -> Metric:
+def _rate(name: str, unit: str, meaning: str, caution: str = "") -> Metric:
     return Metric(
         name=name,
         unit=unit,
@@ -104,18 +111,20 @@ def _rate(name: str, unit: str, meaning: str) -> Metric:
         low=1e-6,
         high=1e9,
         meaning=meaning,
+        caution=caution,
     )
 
 
-def _resource(name: str, unit: str, high: float, meaning: str) -> Metric:
+def _resource(kind: Kind, name: str, unit: str, high: float, meaning: str, caution: str) -> Metric:
     return Metric(
         name=name,
         unit=unit,
         direction=Direction.LOWER,
-        kind=Kind.RESOURCE,
+        kind=kind,
         low=1e-6,
         high=high,
         meaning=meaning,
+        caution=caution,
     )
 
 
@@ -124,17 +133,56 @@ def _count(name: str, direction: Direction, meaning: str) -> Metric:
 
 
 _ENTRIES = (
-    _rate("output_tok_s", "tok/s", "generated tokens a second, whole system"),
-    _rate("total_tok_s", "tok/s", "input plus output tokens a second, whole system"),
+    _rate("output_tok_s", "tok/s", "generated tokens a second, whole system", "Token Throughput of trtllm-bench 0.17"),
+    _rate(
+        "total_tok_s",
+        "tok/s",
+        "input plus output tokens a second, whole system",
+        "vLLM's input throughput and peak throughput are not it",
+    ),
     _rate("prompt_tok_s", "tok/s", "prompt tokens a second while prefilling"),
-    _rate("output_tok_s_per_gpu", "tok/s/GPU", "generated tokens a second over the GPUs"),
-    _rate("total_tok_s_per_gpu", "tok/s/GPU", "input plus output tokens a second over all GPUs"),
-    _rate("req_s", "req/s", "finished requests (samples, queries, inferences) a second"),
-    _rate("tok_s_user", "tok/s/user", "tokens a second as one user sees them (interactivity)"),
+    _rate(
+        "output_tok_s_per_gpu",
+        "tok/s/GPU",
+        "generated tokens a second over the GPUs",
+        "trtllm-bench divides by the world size, InferenceX by the decode GPUs when prefill and decode are apart",
+    ),
+    _rate(
+        "total_tok_s_per_gpu",
+        "tok/s/GPU",
+        "input plus output tokens a second over all GPUs",
+        "InferenceX calls it tput_per_gpu",
+    ),
+    _rate(
+        "req_s",
+        "req/s",
+        "finished requests (samples, queries, inferences) a second",
+        "a query of trtexec is a whole batch with explicit shapes, one sample of it with the old --batch",
+    ),
+    _rate(
+        "tok_s_user",
+        "tok/s/user",
+        "tokens a second as one user sees them (interactivity)",
+        "InferenceX: 1 / median TPOT; trtllm-bench: tokens over the whole request time",
+    ),
     *(_latency(family, statistic) for family in _LATENCIES for statistic in STATISTICS),
-    _resource("power_w", "W", 100_000, "mean power of one GPU while it worked"),
-    _resource("energy_j", "J", 1e12, "energy of the whole run"),
-    _resource("memory_gb", "GB", 100_000, "peak memory in use on the GPU, in 10^9 bytes"),
+    _resource(
+        Kind.POWER,
+        "power_w",
+        "W",
+        100_000,
+        "mean power of one GPU while it worked",
+        "InferenceX's avg_total_gpu_power_w is all GPUs together; nvidia-smi reads one moment",
+    ),
+    _resource(Kind.POWER, "energy_j", "J", 1e12, "energy of the whole run", "GenAI-Perf's telemetry is in MJ (mega)"),
+    _resource(
+        Kind.MEMORY,
+        "memory_gb",
+        "GB",
+        100_000,
+        "peak memory in use on the GPU, in 10^9 bytes",
+        "never the size of the card, never memory of the host",
+    ),
     Metric(
         name="accuracy",
         unit="fraction",
@@ -150,17 +198,32 @@ _ENTRIES = (
 CATALOGUE: Mapping[str, Metric] = {metric.name: metric for metric in _ENTRIES}
 
 
-def _known_names(tool: str) -> dict[str, Metric]:
-    aliases = {alias: metric for metric in _ENTRIES for alias in metric.aliases.get(tool, ())}
-    return {**aliases, **CATALOGUE}
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a tool's own key means: a metric of the catalogue, and the unit the tool writes it in."""
+
+    metric: str
+    unit: str
+
+    def __post_init__(self) -> None:
+        known = find_metric(self.metric)
+        if find_unit(self.unit).dimension != find_unit(known.unit).dimension:
+            raise ValueError(f"{self.metric} is in {known.unit}, which {self.unit} cannot be turned into")
 
 
-def find_metric(name: str, tool: str = "generic") -> Metric:
-    """Return the metric of that canonical name, or that `tool` calls so; raise UserError with the near matches."""
-    known = _known_names(tool)
-    if name in known:
-        return known[name]
-    near = get_close_matches(name, known, n=3)
+def statistic_keys(pattern: str, family: str, unit: str, names: Mapping[str, str] = STATISTICS) -> dict[str, Key]:
+    """Return a tool's keys of one latency family: `pattern` with `{}` filled by the tool's name of each statistic.
+
+    `names` maps the canonical statistic (mean, p50 ...) to the tool's word for it.
+    """
+    return {pattern.format(word): Key(f"{family}_{statistic}_ms", unit) for statistic, word in names.items()}
+
+
+def find_metric(name: str) -> Metric:
+    """Return the metric of that canonical name; raise UserError with the near matches."""
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    near = get_close_matches(name, CATALOGUE, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(CATALOGUE))}"
     raise UserError(f"unknown metric {name!r}; {hint}")
 

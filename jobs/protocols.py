@@ -13,7 +13,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from jobs.content import Content
 from jobs.measurements import Label, ParseResult
+from jobs.metrics import Key
 
 # --- release sources -------------------------------------------------------------------------------------------
 
@@ -164,12 +166,21 @@ class Executor(Protocol):
 
 
 class Parser(Protocol):
-    """Reads what one tool writes. Never raises for content: bad content is an outcome with a reason."""
+    """Reads what one tool writes; for bad content it may raise `Refused`, `Failed` or `Cut` with the reason."""
 
     tools: tuple[str, ...]
     """The tool ids this file reads."""
+    reads: str
+    """Which outputs and versions of them are read, for people."""
+    landmarks: tuple[str, ...]
+    """Texts one of which stands near every result in a log: a long log is read around them only."""
+    keys: Mapping[str, Mapping[str, Key]]
+    """Tool id -> that tool's own key -> the metric it means and the unit it is written in."""
 
-    def recognises(self, text: str) -> bool: ...
-    def parse(self, text: str, asked: Mapping[str, Label]) -> ParseResult:
-        """Return what `text` holds; `asked` are the labels of the config, for figures that need one to be read."""
+    def recognises(self, content: Content) -> str | None:
+        """Return the id of the tool that wrote `content`, its failures included; None if none of `tools` did."""
+        ...
+
+    def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
+        """Return what `content`, recognised as `tool`'s, holds; `asked` are the labels of the config, where known."""
         ...

@@ -61,6 +61,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--chaos-kills", type=int, default=10, help="how often the chaos test kills the daemon")
+    parser.addoption("--samples", type=Path, help="a folder of result files with expected.json, to read beside our own")
 
 
 @pytest.fixture(autouse=True)

@@ -11,15 +11,21 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
-from jobs.errors import UserError
+from jobs.content import Content
+from jobs.errors import Failed, Refused, UserError
 from jobs.fingerprint import canonical_labels
 from jobs.labels import LARGEST_COUNT, label_problem
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult, Reading, Rejected
-from jobs.metrics import Kind, Metric, find_metric
-from jobs.parsers._strict_json import Failed, Number, Refused, decode, is_text, shown
+from jobs.metrics import Key, Kind, Metric, find_metric
+from jobs.run_builder import plain_value
+from jobs.strict_json import Number, is_text, shown
 from jobs.units import convert
 
 TOOL = "generic"
+KEYS: Mapping[str, Key] = {
+    f"{family}_median_ms": Key(f"{family}_p50_ms", "ms") for family in ("ttft", "tpot", "itl", "e2e", "latency")
+}
+"""Names that stand for a canonical one."""
 _DOCUMENT_KEYS = ("tool", "version", "runs", "error")
 _RUN_KEYS = ("labels", "facts", "metrics", "flags")
 _METRIC_KEYS = ("value", "unit", "samples", "spread")
@@ -57,15 +63,13 @@ def _check_document(document: Mapping[str, Any]) -> list[Any]:
     return document["runs"]
 
 
+def _find_metric(key: str) -> Metric:
+    return find_metric(KEYS[key].metric if key in KEYS else key)
+
+
 def _plain(value: object) -> Label | None:
     """Return a text, number or truth value as plain data; None for anything else."""
-    if not isinstance(value, Number):
-        return value if isinstance(value, str | bool) else None
-    try:
-        number = convert(value, "count", "count")
-    except UserError:
-        return None
-    return int(value) if value.lstrip("-").isdigit() else number
+    return value if isinstance(value, str) and not isinstance(value, Number) else plain_value(value)
 
 
 def _read_samples(printed: object) -> int | None:
@@ -90,7 +94,7 @@ def _read_spread(printed: object, unit: str, metric: Metric) -> float | None:
 
 def _read_metric(key: str, printed: object) -> tuple[Metric, Reading]:
     """Return one reading in the catalogue's unit; raise UserError with the reason if it may not enter a series."""
-    metric = find_metric(key, TOOL)
+    metric = _find_metric(key)
     entry = printed if isinstance(printed, dict) else {"value": printed}
     if problem := _unknown_keys(entry, _METRIC_KEYS, f"metric {key!r}"):
         raise UserError(problem)
@@ -119,7 +123,7 @@ def _printed_value(printed: object) -> object:
 
 def _is_zero_latency(key: str, printed: object) -> bool:
     try:
-        latency = find_metric(key, TOOL).kind is Kind.LATENCY
+        latency = _find_metric(key).kind is Kind.LATENCY
     except UserError:
         return False
     value = _plain(_printed_value(printed))
@@ -220,28 +224,26 @@ class GenericParser:
     """The parser of the generic format; see `jobs.protocols.Parser`."""
 
     tools: tuple[str, ...] = (TOOL,)
+    reads = "the service's own JSON (see jobs/parsers/README.md)"
+    landmarks: tuple[str, ...] = ()
+    keys: Mapping[str, Mapping[str, Key]] = {TOOL: KEYS}
 
-    def recognises(self, text: str) -> bool:
-        """Return whether the text is of the documented shape, whatever it says."""
-        try:
-            _check_document(decode(text))
-        except Refused:
-            return False
-        except Failed:
-            return True
-        return True
+    def recognises(self, content: Content) -> str | None:
+        """Return the id where the text is of the documented shape, whatever it says."""
+        outline = content.outline
+        if not isinstance(outline, dict):
+            return None
+        ours = ("runs" in outline and outline.keys() <= {*_DOCUMENT_KEYS}) or {"runs", "tool"} <= outline.keys()
+        return TOOL if ours or (is_text(outline.get("error")) and outline.keys() <= {*_DOCUMENT_KEYS}) else None
 
-    def parse(self, text: str, asked: Mapping[str, Label]) -> ParseResult:
-        """Return what `text` holds; refused where its tool is not the one that `asked` names."""
-        try:
-            document = decode(text)
-            entries = _check_document(document)
-            if document["tool"] != asked.get("tool", document["tool"]):
-                raise Refused(f"expected a result of {asked['tool']}, found one of {shown(document['tool'])}")
-        except Refused as error:
-            return ParseResult(tool=TOOL, outcome=ParseOutcome.REFUSED, reason=str(error))
-        except Failed as error:
-            return ParseResult(tool=TOOL, outcome=ParseOutcome.FAILED, reason=str(error))
+    def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
+        """Return what the file holds; refused where its tool is not the one that `asked` names."""
+        document = content.document
+        if not isinstance(document, dict):
+            raise Refused(f"expected a JSON object, found {shown(document)}")
+        entries = _check_document(document)
+        if document["tool"] != asked.get("tool", document["tool"]):
+            raise Refused(f"expected a result of {asked['tool']}, found one of {shown(document['tool'])}")
         seen: set[str] = set()
         runs = tuple(_RunReader(entry).read(seen) for entry in entries)
         version, reason = document.get("version"), _reasons(runs)

@@ -204,12 +204,9 @@ def release_problems(document: Document) -> Iterator[Problem]:
 def _metric_problems(key: str, names: tuple[str, ...]) -> Iterator[Problem]:
     for name in names:
         try:
-            canonical = find_metric(name).name
+            find_metric(name)
         except UserError as error:
             yield key, str(error)
-        else:
-            if canonical != name:
-                yield key, f"{name!r} is an alias; write {canonical!r}"
 
 
 def expectation_problems(document: Document) -> Iterator[Problem]:

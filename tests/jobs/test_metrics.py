@@ -6,7 +6,7 @@ import pytest
 
 from jobs.errors import UserError
 from jobs.labels import IDENTITY_LABELS, label_problem, series_labels
-from jobs.metrics import CATALOGUE, STATISTICS, Direction, Kind, Metric, direction_of, find_metric
+from jobs.metrics import CATALOGUE, STATISTICS, Direction, Key, Kind, Metric, direction_of, find_metric, statistic_keys
 
 
 def test_the_catalogue_holds_every_canonical_name() -> None:
@@ -47,10 +47,17 @@ def test_a_metric_cannot_be_made_without_a_direction() -> None:
         Metric(name="x", unit="ms", kind=Kind.LATENCY, low=0, high=1, meaning="m")  # type: ignore[call-arg]
 
 
-def test_an_alias_counts_only_for_its_tool() -> None:
-    assert find_metric("latency_median_ms", "generic").name == "latency_p50_ms"
+def test_a_key_of_a_tool_cannot_have_a_unit_of_another_kind() -> None:
+    assert Key("ttft_p50_ms", "s").metric == "ttft_p50_ms"
+    with pytest.raises(ValueError, match="cannot be turned into"):
+        Key("ttft_p50_ms", "tok/s")
     with pytest.raises(UserError, match="unknown metric"):
-        find_metric("latency_median_ms", "another_tool")
+        Key("ttft", "s")
+
+
+def test_the_keys_of_a_latency_family_follow_the_tools_words() -> None:
+    keys = statistic_keys("{}_ttft_ms", "ttft", "ms", {"p50": "median", "p99": "p99"})
+    assert keys == {"median_ttft_ms": Key("ttft_p50_ms", "ms"), "p99_ttft_ms": Key("ttft_p99_ms", "ms")}
 
 
 def test_an_unknown_metric_names_the_near_ones_or_all() -> None:

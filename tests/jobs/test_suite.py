@@ -159,7 +159,7 @@ def test_the_shipped_suites_are_these() -> None:
         (
             'metrics = ["latency_p50_ms", "accuracy"]',
             'metrics = ["latency_median_ms", "accuracy"]',
-            "expect[1].metrics: 'latency_median_ms' is an alias; write 'latency_p50_ms'",
+            "expect[1].metrics: unknown metric 'latency_median_ms'",
         ),
         ('labels = {scenario = "decode"}', 'labels = {scenario = "prefill"}', "expect[2].labels: an earlier"),
         ('labels = {scenario = "decode"}', "labels = {isl = 0}", "expect[2].labels: label 'isl' must be"),

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from jobs import plugins
+from jobs.content import Content
 from jobs.fingerprint import canonical_labels
 from jobs.labels import series_labels
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import find_metric
+from jobs.reading import read_result
 from jobs.suite import Suite, min_effect_ratio
 from tracker.logs import EventLog
 from tracker.pipeline.context import Context
@@ -23,7 +24,6 @@ from tracker.store.tables import AttemptRow, MeasurementRow, OutputRow, RunRow
 
 log = EventLog(__name__)
 
-READ_LIMIT_BYTES = 64 * 1024 * 1024
 CONTENDED = "contended"
 """The flag of a result that other work on the host held up."""
 CONTENDED_ATTEMPTS = 2
@@ -101,15 +101,11 @@ def parse_output(context: Context, suite: Suite, labels: Mapping[str, Label], ou
     result = next((output for output in outputs if output.kind == "result"), None)
     if result is None:
         return _refused(suite, f"the benchmark left no {suite.output.file}")
-    path = context.settings.home / result.path
+    content = Content(result.name, context.settings.home / result.path)
     try:
-        if path.stat().st_size > READ_LIMIT_BYTES:
-            return _refused(suite, f"{result.name} has more than {READ_LIMIT_BYTES // 2**20} MiB")
-        text = path.read_text(encoding="utf-8", errors="replace")
+        return read_result(content, suite.output.parser, labels)
     except OSError as error:
         return _refused(suite, f"{result.name} cannot be read: {error.strerror}")
-    parsed: ParseResult = plugins.load("parser", suite.output.parser).create().parse(text, labels)
-    return parsed
 
 
 def _refused(suite: Suite, reason: str) -> ParseResult:
@@ -119,7 +115,7 @@ def _refused(suite: Suite, reason: str) -> ParseResult:
 def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) -> Reading:
     """Return what to keep of a parse: nothing unless the outcome is good and the suite's quality check holds."""
     rejected = [(r.key, r.raw, r.reason) for run in result.runs for r in run.rejected]
-    if result.outcome not in TAKEN:
+    if result.outcome not in TAKEN or not result.runs:
         return Reading(state="failed", reason=f"{result.outcome.value}: {result.reason}", rejected=rejected)
     if problem := quality_problem(suite, result):
         rejected += [(name, r.raw, problem) for run in result.runs for name, r in run.metrics.items()]

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from jobs.content import Content
 from jobs.executors.local import find_uv
 from jobs.measurements import ParseOutcome
-from jobs.parsers.generic import create
+from jobs.reading import read_result
 from jobs.suite import BuildUnderTest, expand, find_suite, job_spec, load_suite, missing_results
 
 MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -47,7 +48,7 @@ def test_a_release_is_measured_and_reports_all_that_is_expected(tmp_path: Path, 
         run(maker, asset.maker, tmp_path / asset.name, folder=tmp_path)
     python = make_environment(tmp_path / "environment", job.requirements)
     run(python, job.program, *job.arguments, folder=tmp_path)
-    result = create().parse((tmp_path / job.result_file).read_text(encoding="utf-8"), config.labels)
+    result = read_result(Content(job.result_file, tmp_path / job.result_file), "generic", config.labels)
     assert (result.outcome, result.reason, result.version) == (ParseOutcome.OK, "", version)
     assert missing_results(suite, config, result.runs) == ()
     if suite.quality:

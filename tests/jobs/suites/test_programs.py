@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from jobs.content import Content
 from jobs.measurements import ParseOutcome
-from jobs.parsers.generic import create
+from jobs.reading import read_result
 from jobs.suite.programs import SHIPPED
 
 PROGRAMS = SHIPPED / "programs"
@@ -153,5 +154,5 @@ def test_a_dataset_name_that_says_no_lengths_is_refused(tmp_path: Path) -> None:
 def test_the_example_in_the_parsers_readme_is_read_as_it_says() -> None:
     readme = (SHIPPED.parent / "parsers" / "README.md").read_text()
     example = readme.partition("```json\n")[2].partition("```")[0]
-    result = create().parse(example, {"tool": "my_bench"})
+    result = read_result(Content.of_text(example), "generic", {"tool": "my_bench"})
     assert (result.outcome, result.reason, len(result.runs[0].metrics)) == (ParseOutcome.OK, "", 2)

@@ -1,0 +1,196 @@
+"""One result file as parsers see it: decoded, cleaned of colours and progress bars, and never held whole if it is long.
+
+A long log (over `WHOLE_BYTES`) is not read line by line: what stands around the parser's landmarks, and the head and
+the tail, is all that a parser gets. Reading 500 MB so costs two passes of `bytes.find` and a few megabytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from jobs.errors import Cut, NoResult, Refused
+from jobs.strict_json import decode, decode_start
+
+WHOLE_BYTES = 4 * 2**20
+"""A text up to this size is read whole."""
+DOCUMENT_BYTES = 64 * 2**20
+"""The largest JSON or CSV that is read; these cannot be read in part."""
+PASSAGES_BYTES = 12 * 2**20
+"""How much of a long log may stand around landmarks."""
+SAMPLE_BYTES = 128 * 2**10
+"""How much of the head, and of the tail, is looked at to recognise a tool."""
+AROUND_BYTES = 32 * 2**10
+"""How much is read before and after a landmark."""
+_CHUNK_BYTES = 2**20
+_BARE_ARRAYS_ABOVE_BYTES = 8 * 2**20
+
+_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_NUMBERS_ONLY = re.compile(rb"\[[-+0-9.eE,\s]{64,}\]")
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+class Content:
+    """The bytes of one result file with a name for messages; the name says nothing about what is inside."""
+
+    def __init__(self, name: str, source: bytes | Path) -> None:
+        self.name = name
+        self._source = source
+
+    @classmethod
+    def of_text(cls, text: str, name: str = "result") -> Content:
+        """Return the content of a text in memory."""
+        return cls(name, text.encode("utf-8", "surrogatepass"))
+
+    def open(self) -> BinaryIO:
+        """Return the bytes as a file opened for reading."""
+        return self._source.open("rb") if isinstance(self._source, Path) else io.BytesIO(self._source)
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """The number of bytes."""
+        return self._source.stat().st_size if isinstance(self._source, Path) else len(self._source)
+
+    @cached_property
+    def _encoding(self) -> tuple[str, int]:
+        start = self._read(0, 4)
+        return next(((name, len(bom)) for bom, name in _BOMS if start.startswith(bom)), ("utf-8", 0))
+
+    def _read(self, start: int, length: int) -> bytes:
+        with self.open() as file:
+            file.seek(start)
+            return file.read(length)
+
+    def _text(self, raw: bytes) -> str:
+        text = raw.decode(self._encoding[0], "replace")
+        text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+        return _ANSI.sub("", text) if "\x1b" in text else text
+
+    @cached_property
+    def ends_whole(self) -> bool:
+        """Whether the last line is ended, so that no number in it can be cut."""
+        return self._read(max(self.size_bytes - 4, 0), 4).rstrip(b"\0")[-1:] in (b"\n", b"\r")
+
+    @property
+    def is_long(self) -> bool:
+        """Whether only parts of the text are read."""
+        return self.size_bytes > WHOLE_BYTES and self._encoding[0] == "utf-8"
+
+    @cached_property
+    def sample(self) -> str:
+        """The text, or of a long one the head and the tail: enough to recognise who wrote it."""
+        if not self.is_long:
+            return self.whole()
+        return self._join([(0, SAMPLE_BYTES), (self.size_bytes - SAMPLE_BYTES, self.size_bytes)])
+
+    @cached_property
+    def problem(self) -> str | None:
+        """Why nothing can be read from it; None if something can."""
+        if not self.size_bytes:
+            return "the file is empty"
+        if not self.sample.strip():
+            return "the file is empty: nothing but blanks"
+        odd = sum(self.sample.count(sign) for sign in "\0\ufffd")
+        if "\0" in self.sample[:4096] or odd > len(self.sample) / 10:
+            return "the file is binary, not text"
+        return None
+
+    def whole(self, limit_bytes: int = DOCUMENT_BYTES) -> str:
+        """Return all of the text; raise Refused if it has more bytes than the limit."""
+        if self.size_bytes > limit_bytes:
+            raise Refused(f"the file has {self.size_bytes:,} bytes; at most {limit_bytes:,} of this kind are read")
+        raw = self._read(self._encoding[1], self.size_bytes)
+        if len(raw) > _BARE_ARRAYS_ABOVE_BYTES:
+            raw = _NUMBERS_ONLY.sub(b"[]", raw)
+        return self._text(raw)
+
+    @cached_property
+    def document(self) -> Any:
+        """The JSON value in it, numbers as their digits; raises Refused or Cut.
+
+        In a document of many megabytes, arrays of nothing but numbers are read as empty.
+        """
+        return decode(self.whole())
+
+    @cached_property
+    def outline(self) -> Any:
+        """The JSON value, of a cut text what stands before its last comma; None where it is not JSON.
+
+        For recognising a tool, never for values.
+        """
+        if self.sample.lstrip()[:1] not in ("{", "["):
+            return None
+        try:
+            return self.document
+        except Cut:
+            return decode_start(self.whole())
+        except NoResult:
+            return None
+
+    @property
+    def broken_json(self) -> str | None:
+        """What is wrong with a text that starts like JSON; None where it does not, or nothing is."""
+        if self.sample.lstrip()[:1] not in ("{", "["):
+            return None
+        try:
+            _ = self.document
+        except NoResult as error:
+            return str(error)
+        return None
+
+    def text(self, landmarks: Sequence[str] = ()) -> str:
+        """Return the text; of a long one the head, the tail and what stands around `landmarks`, in order.
+
+        Raises Refused when landmarks are so many that the parts come to more than `PASSAGES_BYTES`.
+        """
+        if not self.is_long:
+            return self.sample
+        spans = [(0, SAMPLE_BYTES), (self.size_bytes - SAMPLE_BYTES, self.size_bytes)]
+        spans += [(p - AROUND_BYTES, p + 2 * AROUND_BYTES) for p in self._positions([m.encode() for m in landmarks])]
+        merged = list(_merge(spans, self.size_bytes))
+        if sum(end - start for start, end in merged) > PASSAGES_BYTES:
+            raise Refused(f"too many results in one file: they take more than {PASSAGES_BYTES:,} bytes of the text")
+        return self._join(merged)
+
+    def _positions(self, landmarks: Sequence[bytes]) -> Iterator[int]:
+        """Yield where landmarks stand, about once per `AROUND_BYTES` each; a match across chunks is not lost."""
+        overlap = max(map(len, landmarks), default=0)
+        with self.open() as file:
+            start, kept = 0, b""
+            while chunk := file.read(_CHUNK_BYTES):
+                block = kept + chunk
+                for landmark in landmarks:
+                    at = block.find(landmark)
+                    while at >= 0:
+                        yield start - len(kept) + at
+                        at = block.find(landmark, at + AROUND_BYTES)
+                start += len(chunk)
+                kept = block[-overlap:] if overlap else b""
+
+    def _join(self, spans: Iterable[tuple[int, int]]) -> str:
+        """Return the text of the spans, each widened inward to whole lines, with a line between them."""
+        parts = []
+        for start, end in spans:
+            raw = self._read(start, end - start)
+            if start > 0:
+                raw = raw[raw.find(b"\n") + 1 :]
+            if end < self.size_bytes:
+                raw = raw[: raw.rfind(b"\n") + 1]
+            parts.append(self._text(raw))
+        return "".join(parts)
+
+
+def _merge(spans: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans in order, cut to 0..size, those that touch made one."""
+    start, end = 0, 0
+    for low, high in sorted(spans):
+        if low > end:
+            yield start, end
+            start = low
+        end = max(end, min(high, size))
+    yield start, end

@@ -1,0 +1,26 @@
+"""Lines of a log that can be trusted, and numbers as tools print them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jobs.content import Content
+
+NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+"""A number without separators, for use inside a regular expression."""
+PRINTED = rf"(?:{NUMBER}|[-+]?(?:nan|inf(?:inity)?))(?![\w.,])"
+"""The same where `nan` and `inf` may stand for it, and nothing may stick to it."""
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
+
+def whole_lines(content: Content, landmarks: Sequence[str] = ()) -> tuple[list[str], bool]:
+    """Return the ended lines of a log, and whether a line without an end was left out: a number in it may be cut."""
+    lines = content.text(landmarks).split("\n")
+    last = lines.pop()
+    return lines, bool(last.strip())
+
+
+def without_thousands(text: str) -> str:
+    """Return the number without its separators (`1,146.31` is `1146.31`); anything else as it is."""
+    return text.replace(",", "") if _THOUSANDS.fullmatch(text.strip()) else text
