@@ -37,7 +37,7 @@ def test_a_run_that_did_not_measure_enters_no_series_and_says_why(service: Servi
     service.plays["1.0.0"] = [play]
     service.go()
 
-    assert sorted(service.run_states()) == ["done"] * (REPEATS - 1) + ["cut off"]
+    assert sorted(service.run_states()) == ["done"] * (REPEATS - 1) + ["failed"]
     assert reason in service.reasons()[0]
     assert len(service.points()["1.0.0"]) == REPEATS - 1
 
@@ -107,7 +107,7 @@ def test_a_machine_that_fails_every_time_is_given_up(make_service):
     service.plays["1.0.0"] = [Play(JobOutcome.INFRA_FAILED, "the disk is full")] * REPEATS * 3
     service.go()
 
-    assert service.run_states() == ["cut off"] * REPEATS
+    assert service.run_states() == ["failed"] * REPEATS
     assert set(service.reasons()) == {"the disk is full"}
     assert len(service.rows(AttemptRow)) == REPEATS * 3
 
@@ -118,7 +118,7 @@ def test_an_executor_that_cannot_start_counts_as_a_failure_of_the_machine(make_s
     service.publish("1.0.0")
     service.go()
 
-    assert service.run_states() == ["cut off"] * REPEATS
+    assert service.run_states() == ["failed"] * REPEATS
     assert "no processes left" in service.reasons()[0]
 
 
@@ -160,7 +160,7 @@ def test_runs_of_an_executor_that_is_gone_fail_with_its_reason(service: Service)
     service.executor.poll = gone
     service.measure()
 
-    assert service.run_states() == ["cut off"] * REPEATS
+    assert service.run_states() == ["failed"] * REPEATS
     assert service.reasons() == ["no executor named 'local'"] * REPEATS
 
 
