@@ -77,6 +77,11 @@ def _not_recognised(content: Content, tool: str) -> str:
     return f"no parser knows what wrote this; it starts with {start!r}. `tracker parsers list` shows what is read"
 
 
+def refused(reason: str) -> ParseResult:
+    """Return the outcome of what could not even be opened."""
+    return _end(None, ParseOutcome.REFUSED, reason)
+
+
 def _end(tool: str | None, outcome: ParseOutcome, reason: str) -> ParseResult:
     return ParseResult(tool=tool or "", outcome=outcome, reason=reason)
 

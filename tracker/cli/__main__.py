@@ -17,6 +17,7 @@ from tracker.cli import (
     demo,
     doctor,
     init,
+    parse,
     prune,
     releases,
     runs,
@@ -48,7 +49,22 @@ def make_app() -> typer.Typer:
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    for module in (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts, tokens, audit, prune):
+    for module in (
+        serve,
+        demo,
+        init,
+        doctor,
+        parse,
+        releases,
+        suites,
+        runs,
+        series,
+        summary,
+        alerts,
+        tokens,
+        audit,
+        prune,
+    ):
         module.add_to(app)
     return app
 
