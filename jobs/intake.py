@@ -77,7 +77,7 @@ def _behind(text: str) -> Iterator[Handed]:
     elif path.exists():
         yield Handed(path=path, name=path.name, shown=text)
     else:
-        matches = sorted(glob.glob(text, recursive=True))
+        matches = sorted(match for match in glob.glob(text, recursive=True) if match != text)
         if not matches:
             raise UserError(f"{text}: no such file, folder or pattern")
         for match in matches:

@@ -49,22 +49,8 @@ def make_app() -> typer.Typer:
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    for module in (
-        serve,
-        demo,
-        init,
-        doctor,
-        parse,
-        releases,
-        suites,
-        runs,
-        series,
-        summary,
-        alerts,
-        tokens,
-        audit,
-        prune,
-    ):
+    watching = (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts)
+    for module in (*watching, parse, tokens, audit, prune):
         module.add_to(app)
     return app
 
