@@ -16,6 +16,7 @@ from tracker.cli import (
     audit,
     demo,
     doctor,
+    ingest,
     init,
     parse,
     prune,
@@ -50,7 +51,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     watching = (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts)
-    for module in (*watching, parse, tokens, audit, prune):
+    for module in (*watching, parse, ingest, tokens, audit, prune):
         module.add_to(app)
     return app
 

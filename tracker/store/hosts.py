@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from tracker.store.engine import insert_new
 from tracker.store.tables import EnvironmentRow, HardwareClassRow, HostRow
@@ -31,3 +31,19 @@ def save_environment(session: Session, *, fingerprint: str, facts: str) -> int:
     """Return the id of an environment, kept on first sight."""
     insert_new(session, EnvironmentRow, [{"fingerprint": fingerprint, "facts": facts}])
     return session.exec(select(EnvironmentRow.id).where(EnvironmentRow.fingerprint == fingerprint)).one() or 0
+
+
+def first_seen_host(session: Session, *, slug: str, hardware_class_id: int, now: datetime) -> int:
+    """Return the id of a host, made on first sight; one that is there keeps what is known of it."""
+    insert_new(session, HostRow, [{"slug": slug, "hardware_class_id": hardware_class_id, "seen_at": now}])
+    return session.exec(select(HostRow.id).where(HostRow.slug == slug)).one() or 0
+
+
+def hardware_of_host(session: Session, slug: str) -> tuple[int, str] | None:
+    """Return the id and fingerprint of a host's hardware class; None for a host that is not known."""
+    row = session.execute(
+        select(HardwareClassRow.id, HardwareClassRow.fingerprint)
+        .join(HostRow, col(HostRow.hardware_class_id) == HardwareClassRow.id)
+        .where(HostRow.slug == slug)
+    ).first()
+    return (row[0], row[1]) if row else None

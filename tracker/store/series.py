@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import update
 from sqlmodel import Session, col, select
@@ -64,9 +65,9 @@ class Point:
     """Other work on the host held the benchmark up; measuring it again did not help."""
 
 
-def save_series(session: Session, identity: SeriesIdentity) -> int:
-    """Return the series' id, made on first sight; what its suite gates is brought up to date."""
-    row = {
+def new_row(identity: SeriesIdentity) -> dict[str, Any]:
+    """Return a series that has no measurement yet, as columns."""
+    return {
         "fingerprint": identity.fingerprint,
         "component_id": identity.component_id,
         "config_id": identity.config_id,
@@ -80,8 +81,13 @@ def save_series(session: Session, identity: SeriesIdentity) -> int:
         "min_effect": identity.min_effect,
         "revision": 0,
         "analyzed_revision": 0,
+        "summarized_revision": 0,
     }
-    insert_new(session, SeriesRow, [row])
+
+
+def save_series(session: Session, identity: SeriesIdentity) -> int:
+    """Return the series' id, made on first sight; what its suite gates is brought up to date."""
+    insert_new(session, SeriesRow, [new_row(identity)])
     found = session.exec(select(SeriesRow).where(SeriesRow.fingerprint == identity.fingerprint)).one()
     found.gated, found.min_effect, found.suite = identity.gated, identity.min_effect, identity.suite
     session.add(found)

@@ -97,6 +97,8 @@ class AttemptRow(SQLModel, table=True):
     detail: str = ""
     exit_code: int | None = None
     flags: str = ""
+    facts: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+    """What the results said of the run and is no identity, as canonical JSON."""
     created_at: datetime = instant()
     started_at: datetime | None = instant(default=None)
     ended_at: datetime | None = instant(default=None)
@@ -107,7 +109,7 @@ class OutputRow(SQLModel, table=True):
     """A file an attempt left; `path` is relative to the service's folder."""
 
     __tablename__ = "output"
-    __table_args__ = (UniqueConstraint("attempt_id", "kind", "name"),)
+    __table_args__ = (UniqueConstraint("attempt_id", "kind", "name"), Index("ix_output_sha256", "sha256"))
     id: int | None = Field(default=None, primary_key=True)
     attempt_id: int = Field(foreign_key="attempt.id")
     kind: str

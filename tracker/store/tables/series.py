@@ -64,6 +64,14 @@ class QuarantineRow(SQLModel, table=True):
     key: str
     raw: str
     reason: str
+    unit: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    """As printed; empty where the tool does not say."""
+    labels: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+    """Identity labels of the result it stood in, as canonical JSON: where it would go if it is released."""
+    released_as: str | None = None
+    """The metric it entered a series as, once somebody or a better catalogue let it in."""
+    released_by: str | None = None
+    released_at: datetime | None = instant(default=None)
 
 
 class ChangePointRow(SQLModel, table=True):

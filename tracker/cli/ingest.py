@@ -1,0 +1,182 @@
+"""ingest: keep results that were measured elsewhere."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tracker.cli.access import opened
+from tracker.cli.options import Json, examples
+from tracker.cli.output import Column, note, write, write_json, write_table
+from tracker.cli.parse import FailOn, Paths, Tool, end_by_outcome, read_outcomes
+from tracker.errors import UserError
+
+if TYPE_CHECKING:
+    from jobs.intake import Arrival
+    from jobs.measurements import Label
+    from tracker.pipeline.deposit import Deposited
+    from tracker.pipeline.deposit_rows import Origin
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    shown = (
+        "tracker ingest results/ --component tensorrt-llm --release 1.2.0 --host b200-01 --label gpu='NVIDIA B200'",
+        "tracker ingest nightly.zip --component vllm --release 0.11.0 --label isl=1024 --label osl=1024",
+        "kubectl logs bench | tracker ingest - --component vllm --release 0.11.0 --at 2026-11-30T08:00:00Z",
+    )
+    app.command(epilog=examples(*shown))(ingest)
+
+
+def ingest(
+    paths: Paths,
+    component: Annotated[str, typer.Option(help="What was measured, such as tensorrt-llm or vllm.")],
+    release: Annotated[str, typer.Option(help="Its release, as it was published: 1.2.0rc2, 26.02-py3.")],
+    image: Annotated[str | None, typer.Option(help="Digest of the container image: sha256:...")] = None,
+    host: Annotated[str | None, typer.Option(help="The host it was measured on.", show_default="unknown")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="What the files do not say, as name=value; may be given several times.")
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="When it was measured, with its zone: 2026-11-30T08:00:00Z.", show_default="unknown"),
+    ] = None,
+    tool: Tool = "auto",
+    replace: Annotated[bool, typer.Option("--replace", help="Let files replace stored ones of the same name.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Old results: page nobody about their releases.")] = False,
+    fail_on: FailOn = "",
+    as_json: Json = False,
+) -> None:
+    """Keep results that were measured elsewhere: files, folders, patterns, archives, standard input.
+
+    The same content again changes nothing. Other content under the same name, release and host is refused, unless it
+    replaces what is stored. Exit code 2 when a file was refused.
+    """
+    from jobs.intake import arrivals, find_files
+    from jobs.reading import AUTO, parser_of
+    from tracker.app import whoami
+    from tracker.pipeline.deposit import deposit
+
+    bad = read_outcomes(fail_on)
+    if tool != AUTO:
+        parser_of(tool)
+    origin = read_origin(component, release, image, host, label or [], at, history=history)
+    files = find_files(paths)
+    with opened() as app:
+        arriving = _counted(arrivals(files, sys.stdin.buffer), len(files))
+        answers = list(deposit(app.context, origin, arriving, who=whoami(), tool=tool, replace=replace))
+        running = app.daemon_state()["running"]
+    if as_json:
+        write_json({"items": answers, "next": None})
+    else:
+        _show(answers)
+        if not running and any(answer.values for answer in answers):
+            note("stored; no daemon is running, `tracker serve` looks for changes")
+    statuses = {answer.status for answer in answers}
+    if "conflict" in statuses:
+        raise typer.Exit(2)
+    end_by_outcome(["refused" if a.status == "refused" else a.outcome for a in answers], bad)
+
+
+def read_origin(
+    component: str,
+    release: str,
+    image: str | None,
+    host: str | None,
+    labels: Iterable[str],
+    at: str | None,
+    *,
+    history: bool,
+) -> Origin:
+    """Return what is said of all results; UserError for what cannot be meant."""
+    from tracker.pipeline.deposit_rows import Origin
+
+    for name, value in (("component", component), ("host", host)):
+        if value is not None and not _NAME.fullmatch(value):
+            raise UserError(f"--{name}: expected letters, digits and . _ + - (at most 100), found {value!r}")
+    if not release.strip() or len(release) > 200 or "/" in release or not release.isprintable():
+        raise UserError(f"--release: expected a published name such as 1.2.0rc2, found {release!r}")
+    if image is not None and not _DIGEST.fullmatch(image):
+        raise UserError(f"--image: expected sha256: and 64 hexadecimal digits, found {image!r}")
+    return Origin(
+        component=component,
+        release=release.strip(),
+        image=image,
+        host=host,
+        labels=dict(read_label(text) for text in labels),
+        measured_at=None if at is None else read_time(at),
+        history=history,
+    )
+
+
+def read_label(text: str) -> tuple[str, Label]:
+    """Return name and value of `name=value`; UserError for an unknown name or a value that does not fit."""
+    from jobs.labels import IDENTITY_LABELS, label_problem
+    from jobs.run_builder import number_label
+    from tracker.pipeline.deposit_rows import check_label
+
+    name, equals, value = text.partition("=")
+    if not equals or not value.strip():
+        raise UserError(f"--label: expected name=value, found {text!r}")
+    check_label(name)
+    number = number_label(value)
+    plain: Label = value.strip() if number is None else number
+    if name in IDENTITY_LABELS and (problem := label_problem(name, plain)):
+        if label_problem(name, value.strip()) is not None:
+            raise UserError(f"--label: {problem}")
+        plain = value.strip()
+    return name, plain
+
+
+def read_time(text: str) -> datetime:
+    """Return a moment in UTC; UserError for one without a zone, which may be any of 24 hours."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(f"--at: expected a time such as 2026-11-30T08:00:00Z, found {text!r}") from None
+    if moment.tzinfo is None:
+        raise UserError(f"--at: {text!r} has no zone; write 2026-11-30T08:00:00Z or +01:00 at its end")
+    return moment.astimezone(UTC)
+
+
+def _counted(arriving: Iterator[Arrival], files: int) -> Iterator[Arrival]:
+    """Yield what arrives and say now and then how much has."""
+    live = sys.stderr.isatty()
+    number = 0
+    for number, arrival in enumerate(arriving, start=1):
+        if live and files > 1 and number % 20 == 0:
+            print(f"\rreading {number} of {max(files, number)} ...", end="", file=sys.stderr, flush=True)
+        elif not live and number % 1000 == 0:
+            note(f"read {number} of {max(files, number)}")
+        yield arrival
+    if live and number >= 20:
+        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def _show(answers: list[Deposited]) -> None:
+    if len(answers) <= 20:
+        shown: list[Deposited] = answers
+    else:
+        shown = [answer for answer in answers if answer.status not in ("stored", "unchanged") or answer.set_aside]
+    rows: list[tuple[Any, ...]] = [
+        (a.name, a.status, a.tool, a.outcome, a.values, a.set_aside or "", a.reason) for a in shown[:200]
+    ]
+    if rows:
+        columns = (Column(title="file", give=True), Column(title="status"), Column(title="tool", drop=True))
+        counts = (Column(title="values", right=True), Column(title="set aside", right=True, drop=True))
+        write_table((*columns, Column(title="outcome"), *counts, Column(title="why", give=True)), rows, empty="")
+    counted = Counter(answer.status for answer in answers)
+    values, aside = sum(a.values for a in answers), sum(a.set_aside for a in answers)
+    parts = [f"{number} {status}" for status, number in sorted(counted.items())]
+    write(f"{len(answers)} files: {', '.join(parts)}; {values} values in series, {aside} set aside")
+    if aside:
+        note("`tracker quarantine list` shows what was set aside, and why")
