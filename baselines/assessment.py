@@ -27,7 +27,8 @@ NOISY_RATIO = 0.10
 
 def assess(values: Values, options: DetectOptions = DetectOptions()) -> Assessment:  # noqa: B008
     """Return what can be said of the series; ValueError where it is malformed."""
-    from baselines.detector import MIN_RELEASES, summarize
+    from baselines.description import summarize
+    from baselines.detector import MIN_RELEASES
 
     summary = summarize(values, options)
     if summary is None:
@@ -35,7 +36,7 @@ def assess(values: Values, options: DetectOptions = DetectOptions()) -> Assessme
             verdict="too_few",
             noise_ratio=None,
             detectable_ratio=None,
-            reason=f"fewer than {MIN_RELEASES} measured releases, or no value other than 0",
+            reason=f"fewer than {MIN_RELEASES} measured releases",
         )
     points, noise, detectable = summary
     facts = f"a release varies by {100 * noise:.1f} %, a step of {100 * detectable:.1f} % would be seen at once"

@@ -1,6 +1,6 @@
 """Where a series changed its level: the public detector and the values it takes and returns.
 
-NumPy, SciPy and ruptures are imported at the first detection, not with this module.
+NumPy and SciPy are imported at the first detection, not with this module.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Kind = Literal["step", "drift", "transient", "variance"]
 class DetectOptions:
     """How careful the detector is. The defaults serve releases with 1 to 10 repeats."""
 
-    false_alarm_ratio: float = 0.025
-    """Chance that a quiet series of ordinary noise shows any change, before the newest release is considered."""
+    false_alarm_ratio: float = 0.05
+    """Chance that a quiet series offers a change older than its newest two releases for the family to decide on."""
     min_effect_ratio: float = 0.01
     """Smaller steps are not reported: re-installing the same release moves a benchmark by up to 1 %."""
     false_discovery_ratio: float = 0.05
-    """Share of false calls accepted among the series of one family that seem to change at the newest release."""
+    """Share of false calls accepted among the changes of all series of one call, history and newest releases apart."""
 
     def __post_init__(self) -> None:
         for name in ("false_alarm_ratio", "false_discovery_ratio"):
@@ -39,11 +39,11 @@ class SeriesInput:
 
     values: Values
     group: str | None = None
-    """Series of one suite and machine; not used yet, meant for sharing what is known of their noise."""
+    """Siblings: series of one suite and machine, alike in noise and likely to change at the same release."""
     labels: Sequence[str] | None = None
-    """One name per release, used in reasons; all different."""
+    """One name per release, all different; siblings' news is pooled where the names of the release are the same."""
     hosts: Sequence[str] | None = None
-    """Who measured each release; a step where the host changes says so in its reason."""
+    """Who measured each release; a step where the host changed for good is confounded with it."""
     excluded: Collection[int] | None = None
     """Indices of releases to treat as not measured (known outliers); a mapping index -> why serves too."""
 
@@ -79,7 +79,7 @@ class ChangePoint:
     p: float
     """Two-sided; older changes are corrected for the number of places that could have shown one."""
     q: float
-    """p corrected for the other series of the same call at the newest release; equal to p for older changes."""
+    """p corrected for the other series of the same call (Benjamini and Hochberg); a drift's equals its p."""
     confidence: float
     """1 - q."""
     kind: Kind
@@ -88,6 +88,8 @@ class ChangePoint:
     confirmed: bool
     """False while only the newest release shows the new level."""
     reason: str
+    confounded_by: str | None = None
+    """What else changed exactly here, so that the step cannot be ascribed to the software; None where nothing did."""
 
 
 def detect(values: Values, options: DetectOptions = DetectOptions()) -> list[ChangePoint]:
@@ -101,9 +103,10 @@ def detect_many(
 ) -> list[list[ChangePoint]]:
     """Return the changes of each series of one family, in the order given.
 
-    One call is one family: a shift that only the newest release shows is kept where its q value, over all
-    series of the call, is at most `options.false_discovery_ratio`.
+    One call is one family: over all its series the share of false calls is at most
+    `options.false_discovery_ratio`, for older changes and for those at each of the newest two releases.
     """
-    from baselines.detector import find_changes
+    from baselines.description import describe_family
+    from baselines.detector import find_family
 
-    return find_changes(series, options)
+    return describe_family(series, find_family(series, options))

@@ -7,9 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from baselines.noise import BETWEEN_PRIOR, FLOOR, PRIOR_DF, centre_variance, estimate_within, find_centre
+Floats = NDArray[np.float64]
+
+BETWEEN_PRIOR = 0.5
+"""Between-release variance over the variance of one repeat, before the releases have shown theirs."""
+PRIOR_DF = 15.0
+"""Weight of that prior: it spans 0.1 to 1 times, about as wide as a scaled chi-square with so many degrees."""
+FLOOR = 1e-4
+"""Smallest standard deviation believed: no benchmark repeats to better than 0.01 %."""
+NORMAL_QUARTILE = 0.6744897501960817
 
 DAY_RATIO = 0.003
 """Standard deviation between two measurements of one release on different days, as far as repeats never show it.
@@ -76,7 +85,7 @@ def contrast(reference: Sequence[float], candidate: Sequence[float]) -> Contrast
         scaled = [np.round(np.log(side) - shift, 10) for side in sides]
     else:
         largest = max(float(np.max(np.abs(side))) for side in sides)
-        typical = float(np.median(np.abs(np.concatenate(sides)))) or largest or 1.0
+        typical = 2 * float(np.median(np.abs(np.concatenate(sides)) / 2)) or largest or 1.0
         with np.errstate(over="ignore"):
             scaled = [np.round(np.clip(side / typical, -1e9, 1e9), 10) for side in sides]
     variances = [estimate_within([np.sort(side)]) for side in scaled]
@@ -87,3 +96,49 @@ def contrast(reference: Sequence[float], candidate: Sequence[float]) -> Contrast
         repeats=(len(reference), len(candidate)),
         logarithmic=logarithmic,
     )
+
+
+def centre_variance(repeats: int) -> float:
+    """Return the variance of a release's centre over that of one repeat: a mean up to two repeats, else a median."""
+    return 1 / repeats if repeats <= 2 else 1.4 / (repeats + 0.4)
+
+
+def find_centre(repeats: Floats) -> float:
+    """Return the centre of one release: the mean of up to two repeats, else their median."""
+    return float(np.mean(repeats) if len(repeats) <= 2 else np.median(repeats))
+
+
+def estimate_within(releases: Sequence[Floats]) -> tuple[float, float]:
+    """Return standard deviation and degrees of freedom of one repeat around its release, (0, 0) without repeats.
+
+    The median distance between two repeats of one release: no repeat of one release is compared with
+    another release, and up to a quarter of wild repeats does no harm. A release whose repeats are all equal
+    (rounded, or copied) says nothing while others vary.
+    """
+    distances, shares, df = [], [], 0.0
+    for repeats in [one for one in releases if one[0] < one[-1]] or releases:
+        if len(repeats) < 2:
+            continue
+        found = _distances(repeats)
+        distances.append(found)
+        shares.append(np.full(len(found), (len(repeats) - 1) / len(found)))
+        df += len(repeats) - 1
+    if not df:
+        return 0.0, 0.0
+    flat = np.concatenate(distances)
+    middle = _weighted_median(flat, np.concatenate(shares)) / NORMAL_QUARTILE
+    return (middle if middle > 0 else float(np.sqrt(np.mean(flat**2)))), 0.8 * df
+
+
+def _distances(repeats: Floats) -> Floats:
+    """Return distances as large as one repeat deviates: between all pairs, or of many to their median."""
+    if len(repeats) > 12:
+        return np.abs(repeats - np.median(repeats))
+    first, second = np.triu_indices(len(repeats), 1)
+    return np.asarray(np.abs(repeats[first] - repeats[second]) / np.sqrt(2))
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(np.round(passed, 9), np.round(passed[-1] / 2, 9))])

@@ -1,126 +1,251 @@
-"""Cutting a row of release centres into levels. Loaded at the first detection; the one module that knows ruptures."""
+"""Cutting rows of releases into levels: sums over segments, and the exact search for candidate cuts.
+
+Loaded at the first detection (NumPy). A cut is the place of the first release of a new level.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import ruptures
-from numpy.typing import NDArray
-from scipy import special
 
-from baselines.noise import Noise
+from baselines.rows import Bools, Floats, Ints, pick, sum_up
 
-Floats = NDArray[np.float64]
-
-BLOCK = 1000
-"""Longest row handed to ruptures at once: its time grows with the square where nothing changes."""
-EDGE_SHARE = 4
-"""Of the false alarm budget, one part in so many is spent at each of the newest two releases."""
+EXACT = 160
+"""Rows up to so many releases are searched at every place; longer ones where some window sees a step."""
+WINDOW_GAIN = 4.0
+"""Squared z a step must reach in some window to be a candidate in a long row (two standard errors)."""
+OUTLIER_SHARE = 0.05
+"""Share of releases that may be outliers, when asking how long a run of them chance makes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """Centres of the measured releases with their noise, cut by sums of weights for quick segment means."""
+class Cut:
+    """Cuts of some series and the segments between them, laid out series after series."""
 
-    centres: Floats
-    noise: Noise
-    weight_sums: Floats
-    value_sums: Floats
+    first: Ints
+    end: Ints
+    owner: Ints
+    """Of each segment: first release, one past the last, series."""
 
-    def weigh(self, start: int, end: int) -> float:
-        return float(self.weight_sums[end] - self.weight_sums[start])
-
-    def average(self, start: int, end: int) -> float:
-        return float((self.value_sums[end] - self.value_sums[start]) / self.weigh(start, end))
-
-
-def build_row(centres: Floats, noise: Noise) -> Row:
-    """Return the row of these centres."""
-    weights = noise.weights
-    return Row(
-        centres=centres,
-        noise=noise,
-        weight_sums=np.concatenate([[0.0], np.cumsum(weights)]),
-        value_sums=np.concatenate([[0.0], np.cumsum(weights * centres)]),
-    )
+    @property
+    def inner(self) -> Ints:
+        """Return the segments that follow another one of their series: one per cut, in order."""
+        return np.flatnonzero(self.owner[1:] == self.owner[:-1]) + 1
 
 
-def count_places(cut: int, count: int) -> float:
-    """Return by how much the p value at `cut` is multiplied: 1 at the newest release, else the places looked at."""
-    if cut == count - 1:
-        return 1.0
-    return 1.0 if cut == count - 2 else max(1.0, (count - 1) ** 1.1 / EDGE_SHARE)
+class Sums:
+    """Running sums over the rows, so that level and misfit of any segment cost a few subtractions.
+
+    Values are in units of the noise. `clipped` releases are drawn to the running median of their neighbours, as far
+    as the cap: an outlier then costs a bounded amount, as with the biweight loss of Fearnhead and Rigaill (2019),
+    "Changepoint detection in the presence of outliers".
+    """
+
+    def __init__(self, raw: Floats, weights: Floats, cap: Floats, starts: Ints, owner: Ints) -> None:
+        middle = run_median(raw, starts)
+        limit = np.where(np.diff(starts)[owner] >= 5, np.sqrt(cap / weights), np.inf)
+        reach = limit.copy()
+        for first, second in ((starts[:-1], starts[:-1] + 1), (starts[1:] - 2, starts[1:] - 1)):
+            widen_pairs(reach, raw - middle, first[np.diff(starts) >= 5], second[np.diff(starts) >= 5])
+        values = np.clip(raw, middle - reach, middle + reach)
+        reference = middle[np.minimum(starts[:-1], max(len(raw) - 1, 0))][owner] if len(raw) else raw
+        self.starts, self.owner, self.weights, self.limit = starts, owner, weights, limit
+        self.raw, self.values = raw - reference, values - reference
+        self.reference = reference
+        self.clipped: Bools = np.abs(raw - values) > 1e-9
+        self._sum(starts, owner)
+
+    def _sum(self, starts: Ints, owner: Ints) -> None:
+        values, weights = self.values, self.weights
+        link = np.sqrt(weights * np.concatenate([[0.0], weights[:-1]]))
+        link[starts[:-1][np.diff(starts) > 0]] = 0
+        before = np.concatenate([[0.0], values[:-1]])
+        place = (np.arange(len(values)) - starts[owner]).astype(np.float64)
+        self.link = link
+        columns = [weights, weights * values, weights * values * values, weights * place, weights * place * place]
+        columns += [weights * place * values, link, link * values, link * before, link * values * before]
+        self.total = sum_up(np.array(columns), starts)
+
+    def over(self, first: Ints, end: Ints, owner: Ints) -> Floats:
+        """Return the ten sums over each segment, one row each."""
+        return self.total[:, end + owner] - self.total[:, first + owner]
+
+    def levels(self, first: Ints, end: Ints, owner: Ints) -> Floats:
+        """Return the weighted mean of each segment."""
+        rows = self.total[:2, end + owner] - self.total[:2, first + owner]
+        level: Floats = rows[1] / rows[0]
+        return level
+
+    def misfit(self, first: Ints, end: Ints, owner: Ints) -> Floats:
+        """Return the weighted sum of squares of each segment around its mean."""
+        rows = self.total[:3, end + owner] - self.total[:3, first + owner]
+        return np.asarray(np.maximum(rows[2] - rows[1] ** 2 / rows[0], 0))
+
+    def echo(self, first: Ints, end: Ints, owner: Ints, levels: Floats) -> Floats:
+        """Return the sum over each segment of products of neighbouring deviations from its level."""
+        start = np.minimum(first + 1, end) + owner
+        rows = self.total[6:, end + owner] - self.total[6:, start]
+        products: Floats = rows[3] - levels * (rows[1] + rows[2]) + levels * levels * rows[0]
+        return products
+
+    def line_misfit(self, first: Ints, end: Ints, owner: Ints) -> Floats:
+        """Return the weighted sum of squares of each segment around its best straight line."""
+        weight, value, square, place, places, both = self.over(first, end, owner)[:6]
+        across, along = places - place * place / weight, both - place * value / weight
+        steep = np.where(across > 1e-9, along * along / np.maximum(across, 1e-9), 0)
+        return np.asarray(np.maximum(square - value * value / weight - steep, 0))
 
 
-def find_threshold(cut: int, count: int, df: float, false_alarm_ratio: float) -> float:
-    """Return the |t| that a change at `cut` must exceed."""
-    tail = false_alarm_ratio / EDGE_SHARE / count_places(cut, count)
-    return float(-special.stdtrit(df, tail / 2))
+def widen_pairs(reach: Floats, away: Floats, first: Ints, second: Ints) -> None:
+    """Let two releases at an end of their row count as far as both of them reach: two that agree are no outliers."""
+    lesser = np.where(away[first] * away[second] > 0, np.minimum(np.abs(away[first]), np.abs(away[second])), 0)
+    for place in (first, second):
+        reach[place] = np.maximum(reach[place], lesser)
 
 
-def measure_step(row: Row, start: int, cut: int, end: int) -> tuple[float, float]:
-    """Return the step at `cut` between the levels on its two sides, and its standard error."""
-    step = row.average(cut, end) - row.average(start, cut)
-    return step, row.noise.scale * float(np.sqrt(1 / row.weigh(start, cut) + 1 / row.weigh(cut, end)))
+def half_window(lengths: Ints) -> Ints:
+    """Return how many releases in a row may be outliers, for rows of these lengths; at least two.
+
+    Smallest h for which h + 1 outliers among 2h + 1 neighbours are expected less than once in twenty rows.
+    """
+    half = np.full(len(lengths), 2)
+    for tried, ways in ((2, 10), (3, 35), (4, 126)):
+        half[lengths * ways * OUTLIER_SHARE ** (tried + 1) > 0.05] = tried + 1
+    return half
 
 
-def propose_cuts(row: Row, false_alarm_ratio: float) -> list[int]:
-    """Return candidate cuts, more than will stand: ruptures' kernel method with the lowest penalty of any place."""
-    count = len(row.centres)
-    lowest = min(find_threshold(cut, count, row.noise.df, false_alarm_ratio) for cut in (1, count - 1))
-    scaled = (row.centres - np.median(row.centres)) / row.noise.scale
-    cuts: list[int] = []
-    for start in range(0, count, BLOCK):
-        block = scaled[start : start + BLOCK].reshape(-1, 1)
-        if len(block) > 1:
-            search = ruptures.KernelCPD(kernel="linear", min_size=1).fit(block)
-            cuts += [start + int(cut) for cut in search.predict(pen=0.8 * lowest**2)]
+def run_median(values: Floats, starts: Ints) -> Floats:
+    """Return the median of each release and its neighbours, as many on the one side as are missing on the other."""
+    lengths = np.diff(starts)
+    half = half_window(lengths)
+    found = np.empty(len(values))
+    for width in np.unique(half):
+        chosen = np.flatnonzero(half == width)
+        places, _ = pick(starts, chosen)
+        start, length = np.repeat(starts[chosen], lengths[chosen]), np.repeat(lengths[chosen], lengths[chosen])
+        low = start + np.clip(places - start - width, 0, np.maximum(length - 2 * width - 1, 0))
+        last = start + length - 1
+        near = np.stack([values[np.minimum(low + step, last)] for step in range(2 * width + 1)])
+        found[places] = np.partition(near, width, axis=0)[width]
+    return found
+
+
+def make_cut(cuts: Ints, owner: Ints, chosen: Ints, starts: Ints) -> Cut:
+    """Return the segments that the cuts make of the `chosen` series (ascending); the cuts are all in those."""
+    first = np.concatenate([starts[chosen], cuts])
+    whose = np.concatenate([chosen, owner[cuts]])
+    order = np.argsort(first, kind="stable")
+    first, whose = first[order], whose[order]
+    end = np.append(first[1:], 0)[: len(first)]
+    last = np.append(whose[1:] != whose[:-1], True)[: len(first)]
+    end[last] = starts[whose[last] + 1]
+    return Cut(first=first, end=end, owner=whose)
+
+
+def propose_cuts(sums: Sums, penalty: Floats) -> Ints:
+    """Return cuts that minimise misfit plus `penalty` per cut; ascending. More than will stand, if it is low.
+
+    Optimal partitioning (Jackson et al. 2005), for many series of about one length at a time.
+    """
+    starts = sums.starts
+    lengths = np.diff(starts)
+    order = np.argsort(lengths, kind="stable")
+    order = order[lengths[order] >= 2]
+    found = [np.zeros(0, np.int64)]
+    while len(order):
+        shortest = int(lengths[order[0]])
+        size = min(max(1, 24000 // shortest), int(np.searchsorted(lengths[order], 1.25 * shortest + 2, side="right")))
+        chosen, order = order[:size], order[size:]
+        if shortest > EXACT:
+            found += [starts[one] + search_long(sums, penalty, one) for one in chosen]
         else:
-            cuts.append(count)
-    return [cut for cut in cuts if cut < count]
+            found.append(search_block(sums, penalty, chosen))
+    return np.sort(np.concatenate(found))
 
 
-def place_cuts(row: Row, cuts: list[int]) -> list[int]:
-    """Return the cuts, each moved to where it explains most between its neighbours; the earliest of equals."""
-    bounds = [0, *cuts, len(row.centres)]
-    for position in range(1, len(bounds) - 1):
-        gains = measure_gains(row, bounds[position - 1], bounds[position + 1])
-        bounds[position] = bounds[position - 1] + 1 + int(np.argmax(gains))
-    return bounds[1:-1]
+def search_block(sums: Sums, penalty: Floats, chosen: Ints) -> Ints:
+    """Return the cuts of series that are searched at every place."""
+    starts, lengths = sums.starts, np.diff(sums.starts)[chosen]
+    steps = np.minimum(np.arange(lengths.max() + 1)[:, None], lengths)
+    weight, value = sums.total[:2, (starts[chosen] + chosen)[None, :] + steps]
+    places = starts[chosen] + np.minimum(steps, lengths - 1)
+    column, node = partition(weight, value, penalty[places], lengths)
+    return np.asarray(starts[chosen[column]] + node)
 
 
-def measure_gains(row: Row, start: int, end: int) -> Floats:
-    """Return for each cut strictly between start and end the squared z of a step there, rounded for equal ties."""
-    left = row.weight_sums[start + 1 : end] - row.weight_sums[start]
-    right = row.weight_sums[end] - row.weight_sums[start + 1 : end]
-    low = (row.value_sums[start + 1 : end] - row.value_sums[start]) / left
-    high = (row.value_sums[end] - row.value_sums[start + 1 : end]) / right
-    return np.asarray(np.round((high - low) ** 2 * left * right / (left + right) / row.noise.scale**2, 7))
+def search_long(sums: Sums, penalty: Floats, series: int) -> Ints:
+    """Return the cuts of one long series, from its start, among the steps that some window sees."""
+    start, end = int(sums.starts[series]), int(sums.starts[series + 1])
+    weight, value = sums.total[:2, start + series : end + series + 1]
+    gain = find_window_gains(weight, value)
+    count = end - start
+    gain[max(1, count - 16) : count] = np.inf
+    kept = np.flatnonzero(gain > 0)
+    if len(kept) > EXACT:
+        kept = np.sort(kept[np.argsort(-gain[kept], kind="stable")[: max(EXACT, count // 64)]])
+    nodes = np.concatenate([[0], kept, [count]])
+    costs = penalty[start + np.minimum(nodes, count - 1)][:, None]
+    _, node = partition(weight[nodes][:, None], value[nodes][:, None], costs, np.array([len(nodes) - 1]))
+    return np.asarray(nodes[node])
 
 
-def drop_weak_cuts(row: Row, cuts: list[int], false_alarm_ratio: float, min_step: float) -> list[int]:
-    """Return the cuts that pass their test next to the others that do: the weakest goes first."""
-    count = len(row.centres)
-    thresholds = {cut: find_threshold(cut, count, row.noise.df, false_alarm_ratio) for cut in cuts}
-    bounds = [0, *cuts, count]
+def find_window_gains(weight: Floats, value: Floats) -> Floats:
+    """Return per place the largest squared z of a step there between equal windows, 0 unless the best around."""
+    count = len(weight) - 1
+    best = np.zeros(count + 1)
+    places = np.arange(1, count)
+    size = 2
+    while size <= count // 2:
+        left, right = np.maximum(places - size, 0), np.minimum(places + size, count)
+        before, after = weight[places] - weight[left], weight[right] - weight[places]
+        step = (value[right] - value[places]) / after - (value[places] - value[left]) / before
+        gain = step * step * before * after / (before + after)
+        around = max(1, size // 2)
+        padded = np.concatenate([np.zeros(around), gain, np.zeros(around)])
+        peak = slide_max(padded, around + 1)
+        highest = np.maximum(peak[: len(gain)], peak[around:])
+        best[1:count] = np.maximum(best[1:count], np.where((gain >= highest) & (gain > WINDOW_GAIN), gain, 0))
+        size = size + max(1, size * 3 // 5)
+    return best
 
-    def rate(place: int) -> float:
-        step, error = measure_step(row, *bounds[place - 1 : place + 2])
-        strength = abs(step) / error / thresholds[bounds[place]]
-        return round(min(strength, abs(step) / min_step) if min_step else strength, 7)
 
-    strengths = [rate(place) for place in range(1, len(bounds) - 1)]
-    while strengths and (weakest := min(strengths)) < 1:
-        place = strengths.index(weakest)
-        del bounds[place + 1], strengths[place]
-        for neighbour in range(max(place - 1, 0), min(place + 1, len(strengths))):
-            strengths[neighbour] = rate(neighbour + 1)
-    return bounds[1:-1]
+def slide_max(values: Floats, width: int) -> Floats:
+    """Return the maximum of each run of `width` values, by doubling."""
+    done = 1
+    while done < width:
+        step = min(done, width - done)
+        values = np.maximum(values[:-step], values[step:])
+        done += step
+    return values
 
 
-def find_cuts(row: Row, false_alarm_ratio: float, min_step: float) -> list[int]:
-    """Return the first position of each new level."""
-    cuts = propose_cuts(row, false_alarm_ratio)
-    cuts = drop_weak_cuts(row, cuts, false_alarm_ratio, min_step)
-    return drop_weak_cuts(row, place_cuts(row, cuts), false_alarm_ratio, min_step)
+def partition(weight: Floats, value: Floats, penalty: Floats, last: Ints) -> tuple[Ints, Ints]:
+    """Return column and node of each cut of least cost; inputs are running sums at nodes (rows) of series (columns).
+
+    The least cost up to a node is that up to the node of the last cut, its penalty, and the misfit of the segment
+    between, of which only the part that depends on the cut is kept: minus (sum of values)^2 / weight.
+    """
+    cost = np.zeros_like(weight)
+    for node in range(1, len(weight)):
+        gain = value[node] - value[:node]
+        gain *= gain
+        gain /= np.maximum(weight[node] - weight[:node], 1e-12)
+        cost[node] = np.min(cost[:node] - gain, axis=0) + penalty[node]
+    return walk_back(weight, value, cost, last)
+
+
+def walk_back(weight: Floats, value: Floats, cost: Floats, last: Ints) -> tuple[Ints, Ints]:
+    """Return column and node of each cut, found from the last node of each column backwards."""
+    node, column = last.copy(), np.arange(weight.shape[1])
+    places = np.arange(len(weight))[:, None]
+    columns, nodes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    while len(column):
+        gain = (value[node, column] - value[:, column]) ** 2
+        gain /= np.maximum(weight[node, column] - weight[:, column], 1e-12)
+        total = np.where(places < node, cost[:, column] - gain, np.inf)
+        node = np.argmin(np.round(total, 7), axis=0)
+        column, node = column[node > 0], node[node > 0]
+        columns.append(column)
+        nodes.append(node)
+    return np.concatenate(columns), np.concatenate(nodes)

@@ -22,11 +22,11 @@ class Level:
     repeats: int
 
 
-def check_values(values: Values) -> list[tuple[float, ...]]:
+def check_values(values: Values, where: str = "") -> list[tuple[float, ...]]:
     """Return the repeats of each release as finite floats in ascending order; ValueError says what and where."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise ValueError(f"values: expected a list with the repeats of each release, found {values!r}")
-    return [check_repeats(repeats, f"release {index}") for index, repeats in enumerate(values)]
+        raise ValueError(f"{where}values: expected a list with the repeats of each release, found {values!r}")
+    return [check_repeats(repeats, f"{where}release {index}") for index, repeats in enumerate(values)]
 
 
 def check_repeats(repeats: Sequence[float], where: str) -> tuple[float, ...]:

@@ -1,0 +1,196 @@
+"""The releases of a whole family laid one after another: what is computed once per release, computed for all at once.
+
+Loaded at the first detection (NumPy). A family of thousands of series is handled without a loop over them: `starts`
+says where each series begins, `owner` whose release it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from baselines.changepoints import SeriesInput
+from baselines.series import Values, check_values
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+DECIMALS = 10
+"""Digits kept of scaled values, so that another unit or another computer, which change the last bits, decide alike."""
+FARTHEST = 1e4
+"""Where logarithms cannot be taken, values beyond so many times the typical one count as that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Measured releases of all series, on the scale where a step of level is a sum: logarithms, or shares."""
+
+    starts: Ints
+    """Place of each series' first release, and the end: one more than there are series."""
+    owner: Ints
+    """Series of each release."""
+    given: Ints
+    """Index of each release among those given for its series."""
+    repeats: Ints
+    values: Floats
+    """All repeats, release after release, ascending within one."""
+    logarithmic: Bools
+    unit: Floats
+    """What scaled value 0 (logarithmic: its logarithm) or 1 (else) is in the unit of the series."""
+
+    @property
+    def lengths(self) -> Ints:
+        """Measured releases of each series."""
+        return np.diff(self.starts)
+
+    def restore(self, series: Ints, scaled: Floats) -> Floats:
+        """Return scaled levels of these series in their own units."""
+        unit = self.unit[series]
+        logarithmic = self.logarithmic[series]
+        return np.where(logarithmic, np.exp(np.minimum(scaled + np.where(logarithmic, unit, 0), 709)), scaled * unit)
+
+    def ratio(self, series: Ints, step: Floats) -> Floats:
+        """Return scaled steps as effects: 0.03 is 3 %."""
+        return np.where(self.logarithmic[series], np.expm1(np.minimum(step, 709)), step)
+
+    def scale(self, ratio: float) -> Floats:
+        """Return a ratio on the scale of each series."""
+        return np.where(self.logarithmic, np.log1p(ratio), ratio)
+
+
+def read_rows(family: Sequence[SeriesInput]) -> Rows:
+    """Return the family laid out; ValueError says which series, release and repeat is malformed."""
+    flats, counts, sizes, givens = [], [], [], []
+    for place, one in enumerate(family):
+        flat, count = flatten(one, f"series {place}, " if len(family) > 1 else "")
+        given = np.flatnonzero(count)
+        flats.append(flat)
+        counts.append(count[given])
+        sizes.append(len(given))
+        givens.append(given)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    repeats = np.concatenate([*counts, np.zeros(0, np.int64)]).astype(np.int64)
+    raw = np.concatenate([*flats, np.zeros(0)])
+    owner = np.repeat(np.arange(len(family)), sizes)
+    if np.any(repeats > 1):
+        raw = sort_within(raw, np.repeat(np.arange(len(repeats)), repeats))
+    values, logarithmic, unit = rescale(raw, np.repeat(owner, repeats), len(family))
+    return Rows(
+        starts=starts,
+        owner=owner,
+        given=np.concatenate([*givens, np.zeros(0, np.int64)]).astype(np.int64),
+        repeats=repeats,
+        values=values,
+        logarithmic=logarithmic,
+        unit=unit,
+    )
+
+
+def flatten(one: SeriesInput, where: str) -> tuple[Floats, Ints]:
+    """Return all repeats of a series in order and the number of repeats of each release; excluded ones have none."""
+    values = one.values
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "fiu":
+        flat, count = values.astype(np.float64).ravel(), np.full(len(values), values.shape[1])
+    else:
+        flat, count = flatten_lists(values, where)
+    if not np.all(np.isfinite(flat)):
+        check_values(values, where)
+    if one.excluded:
+        kept = np.ones(len(count), dtype=bool)
+        kept[list(one.excluded)] = False
+        flat = flat[np.repeat(kept, count)]
+        count = np.where(kept, count, 0)
+    return flat, count
+
+
+def flatten_lists(values: Values, where: str) -> tuple[Floats, Ints]:
+    """Return the repeats of a list of lists; what is not plainly numbers goes through the check that says where."""
+    try:
+        flat = list(chain.from_iterable(values))
+        count = list(map(len, values))
+        plain = set(map(type, flat)) <= {float, int, np.float64} and not isinstance(values, str)
+    except TypeError:
+        plain = False
+    if not plain or any(isinstance(repeats, str | bytes | dict) for repeats in values):
+        checked = check_values(values, where)
+        flat, count = list(chain.from_iterable(checked)), list(map(len, checked))
+    try:
+        return np.array(flat, dtype=np.float64), np.array(count, dtype=np.int64)
+    except OverflowError:
+        check_values(values, where)
+        raise
+
+
+def rescale(raw: Floats, owner: Ints, count: int) -> tuple[Floats, Bools, Floats]:
+    """Return scaled values, whether they are logarithms, and the unit of each series."""
+    lowest = np.full(count, np.inf)
+    np.minimum.at(lowest, owner, raw)
+    logarithmic = lowest > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled: Floats = np.where(logarithmic[owner], np.log(raw), raw)
+    unit: Floats = np.zeros(count)
+    ends = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))])
+    first = np.minimum(ends[:-1], max(len(raw) - 1, 0))
+    if len(raw):
+        unit = np.where(logarithmic, scaled[first], 1.0)
+    for series in np.flatnonzero(~logarithmic & (np.diff(ends) > 0)):
+        sizes = np.abs(raw[ends[series] : ends[series + 1]])
+        unit[series] = 2 * float(np.median(sizes / 2)) or float(np.max(sizes)) or 1.0
+    if np.all(logarithmic):
+        return np.round(scaled - unit[owner], DECIMALS).astype(np.float64), logarithmic, unit
+    with np.errstate(over="ignore", invalid="ignore"):
+        shares = np.clip(scaled / unit[owner], -FARTHEST, FARTHEST)
+        values = np.where(logarithmic[owner], scaled - unit[owner], shares)
+    return np.round(values, DECIMALS).astype(np.float64), logarithmic, unit
+
+
+def sort_within(values: Floats, owner: Ints) -> Floats:
+    """Return the values ascending within each owner: the order of repeats means nothing."""
+    return values[np.lexsort((values, owner))]
+
+
+def pick(starts: Ints, chosen: Ints) -> tuple[Ints, Ints]:
+    """Return the places of the releases of the chosen series, and the starts these have when laid out alone."""
+    lengths = np.diff(starts)[chosen]
+    fresh = np.concatenate([[0], np.cumsum(lengths)])
+    return np.repeat(starts[chosen] - fresh[:-1], lengths) + np.arange(fresh[-1]), fresh
+
+
+def sum_up(columns: Floats, starts: Ints) -> Floats:
+    """Return running sums from 0 within each series, one column more per series than releases.
+
+    `columns` has one row per quantity. Each series is summed by itself, so a huge value in one cannot cost another
+    its digits.
+    """
+    lengths = np.diff(starts)
+    total = np.zeros((len(columns), columns.shape[1] + len(lengths)))
+    shifted = starts[:-1] + np.arange(len(lengths))
+    for length in np.unique(lengths):
+        chosen = np.flatnonzero(lengths == length)
+        steps = np.arange(length)
+        block = columns[:, starts[chosen][:, None] + steps]
+        total[:, shifted[chosen][:, None] + 1 + steps] = np.cumsum(block, axis=2)
+    return total
+
+
+def take_series(rows: Rows, chosen: Ints) -> Rows:
+    """Return the rows of the chosen series alone."""
+    if len(chosen) == len(rows.lengths):
+        return rows
+    places, starts = pick(rows.starts, chosen)
+    ends = np.concatenate([[0], np.cumsum(rows.repeats)])
+    inside, _ = pick(ends, places)
+    return Rows(
+        starts=starts,
+        owner=np.repeat(np.arange(len(chosen)), np.diff(starts)),
+        given=rows.given[places],
+        repeats=rows.repeats[places],
+        values=rows.values[inside],
+        logarithmic=rows.logarithmic[chosen],
+        unit=rows.unit[chosen],
+    )
