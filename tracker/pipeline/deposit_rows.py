@@ -16,8 +16,9 @@ from jobs.protocols import PublishedBuild
 from jobs.releases import read_tag
 from tracker.errors import UserError
 from tracker.store import catalog, hosts
-from tracker.store.deposits import DepositedRun, DepositedValue, SetAside, Where
+from tracker.store.deposits import DepositedRun, DepositedValue, Where
 from tracker.store.engine import Session
+from tracker.store.quarantine import SetAside
 from tracker.store.series import SeriesIdentity
 
 UNKNOWN = "unknown"
@@ -271,15 +272,11 @@ def _samples_behind(metric: Metric, reading: Reading, run: ParsedRun) -> int | N
 
 
 def _set_aside(run: ParsedRun, labels: Mapping[str, Label], *, failed: bool, reason: str) -> Iterator[SetAside]:
-    """Yield what may not enter a series, each key once."""
+    """Return what may not enter a series."""
     found = [(r.key, r.raw, r.unit, r.reason) for r in run.rejected]
     found += [(name, r.raw, r.raw_unit, NOT_IN_CATALOGUE) for name, r in run.own.items()]
     if failed or "snapshot" in run.flags:
         why = reason if failed else ONE_MOMENT
         found += [(r.key, r.raw, r.raw_unit, why) for r in run.metrics.values()]
-    counted: dict[str, int] = {}
     text = canonical_labels(labels)
-    for key, raw, unit, why in found:
-        counted[key] = counted.get(key, 0) + 1
-        name = key if counted[key] == 1 else f"{key} #{counted[key]}"
-        yield SetAside(key=name, raw=raw, unit=unit, reason=why, labels=text)
+    return (SetAside(key=key, raw=raw, unit=unit, reason=why, labels=text) for key, raw, unit, why in found)

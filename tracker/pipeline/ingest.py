@@ -17,8 +17,9 @@ from tracker.logs import EventLog
 from tracker.pipeline.context import Context
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import absent_results, quality_problem, read_suite_text
-from tracker.store import audit, catalog, runs, series
+from tracker.store import audit, catalog, quarantine, runs, series
 from tracker.store.engine import Session
+from tracker.store.quarantine import SetAside
 from tracker.store.runs import RunFacts
 from tracker.store.tables import AttemptRow, MeasurementRow, OutputRow, RunRow
 
@@ -42,7 +43,7 @@ class Reading:
     reason: str
     flags: frozenset[str] = frozenset()
     values: list[tuple[dict[str, Label], str, ParsedRun]] = field(default_factory=list)
-    rejected: list[tuple[str, str, str]] = field(default_factory=list)
+    rejected: list[SetAside] = field(default_factory=list)
 
 
 def ingest(context: Context) -> int:
@@ -80,7 +81,7 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
         if not kept:
             return
         _keep_values(session, suite, facts, attempt, reading)
-        series.quarantine(session, attempt_id, reading.rejected)
+        quarantine.keep(session, {attempt_id: reading.rejected})
         audit.record(
             session,
             at=now,
@@ -114,12 +115,12 @@ def _refused(suite: Suite, reason: str) -> ParseResult:
 
 def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) -> Reading:
     """Return what to keep of a parse: nothing unless the outcome is good and the suite's quality check holds."""
-    rejected = [(r.key, r.raw, r.reason) for run in result.runs for r in run.rejected]
+    rejected = [one for run in result.runs for one in _rejected(asked, run)]
     if result.outcome not in TAKEN or not result.runs:
         return Reading(state="failed", reason=f"{result.outcome.value}: {result.reason}", rejected=rejected)
     if problem := quality_problem(suite, result):
-        rejected += [(name, r.raw, problem) for run in result.runs for name, r in run.metrics.items()]
-        return Reading(state="failed", reason=f"invalid: {problem}", rejected=_apart(rejected))
+        rejected += [_aside(asked, run, name, problem) for run in result.runs for name in run.metrics]
+        return Reading(state="failed", reason=f"invalid: {problem}", rejected=rejected)
     flags = frozenset(flag for run in result.runs for flag in run.flags)
     reading = Reading(state="done", reason="", rejected=rejected, flags=flags)
     seen: set[tuple[str, str]] = set()
@@ -128,9 +129,7 @@ def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) 
         for metric in run.metrics:
             place = (canonical_labels(labels), metric)
             if place in seen:
-                reading.rejected.append(
-                    (metric, run.metrics[metric].raw, "a second value of the same series in one run")
-                )
+                reading.rejected.append(_aside(asked, run, metric, "a second value of the same series in one run"))
             else:
                 seen.add(place)
                 reading.values.append((labels, metric, run))
@@ -139,18 +138,19 @@ def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) 
         reading.state, reading.reason = "failed", "no valid value: " + ("; ".join(absent) or result.reason or "empty")
     elif absent or result.outcome is ParseOutcome.PARTIAL:
         reading.reason = "partial: " + "; ".join([*absent, *([result.reason] if result.reason else [])])
-    reading.rejected = _apart(reading.rejected)
     return reading
 
 
-def _apart(rejected: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Return the rejected values with keys made different, so that none hides another."""
-    counted: dict[str, int] = {}
-    apart = []
-    for key, raw, reason in rejected:
-        counted[key] = counted.get(key, 0) + 1
-        apart.append((key if counted[key] == 1 else f"{key} #{counted[key]}", raw, reason))
-    return apart
+def _rejected(asked: Mapping[str, Label], run: ParsedRun) -> list[SetAside]:
+    """Return what the parser would not let into a series."""
+    labels = canonical_labels(series_labels(asked, run.labels))
+    return [SetAside(key=r.key, raw=r.raw, unit=r.unit, reason=r.reason, labels=labels) for r in run.rejected]
+
+
+def _aside(asked: Mapping[str, Label], run: ParsedRun, metric: str, reason: str) -> SetAside:
+    """Return a value that was read well and still may not enter a series."""
+    read, labels = run.metrics[metric], canonical_labels(series_labels(asked, run.labels))
+    return SetAside(key=metric, raw=read.raw, unit=read.raw_unit, reason=reason, labels=labels)
 
 
 def _keep_values(session: Session, suite: Suite, facts: RunFacts, attempt: AttemptRow, reading: Reading) -> None:

@@ -11,10 +11,11 @@ from sqlalchemy import delete, func, insert, text
 from sqlmodel import Session, SQLModel, col, select
 
 from tracker.clock import new_public_id
-from tracker.store import series
+from tracker.store import quarantine, series
 from tracker.store.engine import insert_new
+from tracker.store.quarantine import SetAside
 from tracker.store.series import SeriesIdentity
-from tracker.store.tables import AttemptRow, MeasurementRow, OutputRow, QuarantineRow, RunRow, SeriesRow
+from tracker.store.tables import AttemptRow, MeasurementRow, OutputRow, RunRow, SeriesRow
 
 DEPOSIT_LOCK = 7_237_115
 """Number of the advisory lock on PostgreSQL that one depositing transaction holds at a time."""
@@ -40,17 +41,6 @@ class DepositedValue:
     value: float
     samples: int | None
     spread: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetAside:
-    """One value that may not enter a series, and the labels of the result it stood in."""
-
-    key: str
-    raw: str
-    unit: str
-    reason: str
-    labels: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,12 +214,7 @@ def _fill(
     paired = list(zip(runs, run_ids, attempt_ids, strict=True))
     _insert(session, OutputRow, [{"attempt_id": attempt_id, **run.output} for run, _, attempt_id in paired])
     _insert_values(session, where, [(run, run_id) for run, run_id, _ in paired])
-    _insert(session, QuarantineRow, [_aside_row(one, a) for run, _, a in paired for one in run.set_aside])
-
-
-def _aside_row(one: SetAside, attempt_id: int) -> dict[str, Any]:
-    shown = {"key": one.key[:500], "raw": one.raw[:2000], "unit": one.unit[:100], "reason": one.reason[:2000]}
-    return {"attempt_id": attempt_id, "labels": one.labels, **shown}
+    quarantine.keep(session, {attempt_id: run.set_aside for run, _, attempt_id in paired})
 
 
 def _insert_values(session: Session, where: Where, runs: Sequence[tuple[DepositedRun, int]]) -> None:

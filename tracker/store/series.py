@@ -18,7 +18,6 @@ from tracker.store.tables import (
     ConfigRow,
     EnvironmentRow,
     MeasurementRow,
-    QuarantineRow,
     ReleaseRow,
     RunRow,
     SeriesRow,
@@ -110,15 +109,6 @@ def mark_dirty(session: Session, series_ids: Iterable[int]) -> None:
 def mark_suite_dirty(session: Session, suite: str) -> None:
     """Have all series of a suite analyzed again: what is settled has changed."""
     session.execute(update(SeriesRow).where(col(SeriesRow.suite) == suite).values(revision=col(SeriesRow.revision) + 1))
-
-
-def quarantine(session: Session, attempt_id: int, rejected: Sequence[tuple[str, str, str]]) -> None:
-    """Keep values that may not enter a series: (key, as printed, reason)."""
-    rows = [
-        {"attempt_id": attempt_id, "key": key, "raw": raw[:2000], "reason": reason[:2000]}
-        for key, raw, reason in rejected
-    ]
-    insert_new(session, QuarantineRow, rows)
 
 
 def dirty_series(session: Session) -> list[SeriesRow]:
