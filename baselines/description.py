@@ -11,7 +11,8 @@ from scipy import special
 from baselines.changepoints import ChangePoint, DetectOptions, Kind, SeriesInput
 from baselines.detector import Found, find_family
 from baselines.evidence import estimate_variance, find_limit
-from baselines.family import QUIET, find_levels
+from baselines.family import find_levels
+from baselines.newest import QUIET
 from baselines.rows import Floats, Ints
 from baselines.segmentation import Cut, Sums, make_cut
 from baselines.series import Values

@@ -17,7 +17,8 @@ import numpy as np
 
 from baselines.changepoints import DetectOptions, SeriesInput
 from baselines.evidence import FIRST_FACTOR, Prior, choose_cuts, count_places, estimate_variance, find_limit
-from baselines.family import NEWEST, find_levels, is_news, judge_newest, keep_history, settle_places
+from baselines.family import NEWEST, find_levels, is_news, keep_history, settle_places
+from baselines.newest import judge_newest
 from baselines.noise import Noise, estimate_noise
 from baselines.rows import Bools, Floats, Ints, Rows, pick, read_rows, take_series
 from baselines.segmentation import Sums, half_window, make_cut, propose_cuts
@@ -116,7 +117,7 @@ def build_fit(rows: Rows, noise: Noise, variance: Floats, active: Ints) -> Fit:
     limit = find_limit(ODD_TAIL / (lengths - 1.0) ** 1.1, noise.df[active] + 2)
     cap = limit[owner] * np.array([0.0, *CAPS])[np.minimum(repeats, 3)]
     raw = noise.centres[places] / np.sqrt(variance[active])[owner]
-    sums = Sums(raw, noise.weights[places], cap, starts, owner)
+    sums = Sums(raw, noise.weights[places], cap, starts, owner, repeats)
     known = noise.prior_variance[active] / variance[active]
     prior = Prior(variance=known, df=noise.prior_df[active], lengths=lengths)
     return Fit(sums=sums, prior=prior, cuts=np.zeros(0, np.int64), variance=variance[active])

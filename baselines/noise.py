@@ -15,7 +15,7 @@ from math import exp
 import numpy as np
 from scipy import special
 
-from baselines.rows import DECIMALS, Floats, Ints, Rows
+from baselines.rows import DECIMALS, Floats, Ints, Rows, sort_within
 
 FLOOR = 1e-4
 """Smallest standard deviation believed: no benchmark repeats to better than 0.01 %."""
@@ -181,10 +181,12 @@ def average_smallest(squares: Floats, owner: Ints, count: int, trim: float, leas
     variance = np.zeros(count)
     if not len(some):
         return variance
-    order = np.lexsort((squares, owner))
+    if np.any(owner[1:] < owner[:-1]):
+        squares = squares[np.argsort(owner, kind="stable")]
+    ordered = sort_within(squares, sizes)
     first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-    rank = np.arange(len(order)) - np.repeat(first, sizes)
-    small = np.append(np.where(rank < np.repeat(kept, sizes), squares[order], 0), 0.0)
+    rank = np.arange(len(ordered)) - np.repeat(first, sizes)
+    small = np.append(np.where(rank < np.repeat(kept, sizes), ordered, 0), 0.0)
     total = np.add.reduceat(small, np.column_stack([first[some], (first + sizes)[some]]).ravel())[::2]
     shapes, which = np.unique(np.column_stack([sizes[some], kept[some]]), axis=0, return_inverse=True)
     normal = np.array([normal_square(int(size), int(left)) for size, left in shapes])

@@ -68,6 +68,8 @@ def reconcile(
             _distance(one.place, new, rank),
             -_overlap(one.place, new, rank),
             new.at,
+            new.first,
+            new.last,
             one.place.at,
             one.id,
             place,

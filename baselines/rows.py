@@ -78,7 +78,7 @@ def read_rows(family: Sequence[SeriesInput]) -> Rows:
     raw = np.concatenate([*flats, np.zeros(0)])
     owner = np.repeat(np.arange(len(family)), sizes)
     if np.any(repeats > 1):
-        raw = sort_within(raw, np.repeat(np.arange(len(repeats)), repeats))
+        raw = sort_within(raw, repeats)
     values, logarithmic, unit = rescale(raw, np.repeat(owner, repeats), len(family))
     return Rows(
         starts=starts,
@@ -149,9 +149,14 @@ def rescale(raw: Floats, owner: Ints, count: int) -> tuple[Floats, Bools, Floats
     return np.round(values, DECIMALS).astype(np.float64), logarithmic, unit
 
 
-def sort_within(values: Floats, owner: Ints) -> Floats:
-    """Return the values ascending within each owner: the order of repeats means nothing."""
-    return values[np.lexsort((values, owner))]
+def sort_within(values: Floats, sizes: Ints) -> Floats:
+    """Return the values ascending within each run of so many: by blocks of one size, which is faster than by keys."""
+    begin = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+    ordered = np.empty_like(values)
+    for size in np.unique(sizes):
+        places = begin[sizes == size][:, None] + np.arange(size)
+        ordered[places] = np.sort(values[places], axis=1)
+    return ordered
 
 
 def pick(starts: Ints, chosen: Ints) -> tuple[Ints, Ints]:

@@ -42,7 +42,7 @@ class Sums:
     "Changepoint detection in the presence of outliers".
     """
 
-    def __init__(self, raw: Floats, weights: Floats, cap: Floats, starts: Ints, owner: Ints) -> None:
+    def __init__(self, raw: Floats, weights: Floats, cap: Floats, starts: Ints, owner: Ints, repeats: Ints) -> None:
         middle = run_median(raw, starts)
         limit = np.where(np.diff(starts)[owner] >= 5, np.sqrt(cap / weights), np.inf)
         reach = limit.copy()
@@ -52,7 +52,7 @@ class Sums:
         reference = middle[np.minimum(starts[:-1], max(len(raw) - 1, 0))][owner] if len(raw) else raw
         self.starts, self.owner, self.weights, self.limit = starts, owner, weights, limit
         self.raw, self.values = raw - reference, values - reference
-        self.reference = reference
+        self.reference, self.repeats = reference, repeats
         self.clipped: Bools = np.abs(raw - values) > 1e-9
         self._sum(starts, owner)
 
