@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from baselines.changepoints import DetectOptions, SeriesInput
-from baselines.evidence import FIRST_FACTOR, Prior, choose_cuts, count_places, estimate_variance, find_limit
+from baselines.evidence import Prior, choose_cuts, count_places, estimate_variance, find_limit
 from baselines.family import NEWEST, find_levels, is_news, keep_history, settle_places
 from baselines.newest import judge_newest
 from baselines.noise import Noise, estimate_noise
@@ -132,7 +132,6 @@ def fit_part(rows: Rows, noise: Noise, variance: Floats, active: Ints, options: 
     recent = recent_places(sums)
     df = noise.df[active] + 2
     price = np.where(recent, find_limit(news, df)[sums.owner], find_limit(history, df)[sums.owner])
-    price[sums.starts[:-1] + 1] *= FIRST_FACTOR
     cuts = propose_cuts(sums, CANDIDATE_PRICE * price)
     tail = np.where(recent, news[sums.owner], history[sums.owner])
     return Fit(sums=sums, prior=fit.prior, cuts=choose_cuts(sums, cuts, tail[cuts], fit.prior), variance=fit.variance)

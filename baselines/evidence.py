@@ -22,8 +22,6 @@ TIE_PRIOR = np.array([0.3, 0.25, 0.3, 0.15])
 """How believable each is beforehand: doubtful of independence, because cutting tied rows makes them look untied."""
 PLACES_POWER = 0.85
 """(n - 1) ** 0.85 tests at different levels alarm as often as a search over n releases: by simulation, see README."""
-FIRST_FACTOR = 1.5
-"""Squared t asked of a cut that sets only the first release apart, relative to other places: it is often a warm-up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +92,6 @@ def test_cuts(sums: Sums, cuts: Ints, prior: Prior) -> Floats:
     gain = explain(misfit[owner], echo[owner], owner, prior)
     gain -= explain(misfit[owner] + more, echo[owner] + tied, owner, prior)
     square = find_square(gain, owner, df, prior)
-    square = np.where(cuts == sums.starts[owner] + 1, square / FIRST_FACTOR, square)
     return np.minimum(find_tail(square, df) * count_places(prior.lengths[owner]), 1)
 
 
@@ -156,7 +153,6 @@ def find_weakest(sums: Sums, cut: Cut, levels: Floats, tail: Floats, prior: Prio
     square = (levels[inner] - levels[inner - 1]) ** 2 * left * right / (left + right)
     df = prior.total_df[owner] - np.bincount(owner, minlength=len(prior.lengths))[owner] - 1
     limit = find_limit(tail, df)
-    limit = np.where(cut.first[inner] == sums.starts[owner] + 1, limit * FIRST_FACTOR, limit)
     order = np.lexsort((np.round(square / limit, 7), owner))
     weakest = np.sort(order[np.concatenate([[True], owner[order][1:] != owner[order][:-1]])])
     return weakest, 0.5 * prior.total_df[owner[weakest]] * np.log1p(limit[weakest] / df[weakest])
