@@ -59,7 +59,11 @@ def _write_record(
 ) -> None:
     """Write environment.json: the host, the bill of materials, the program and how it is pinned."""
     record = {
-        **environment_record(environment.packages, asked=other_packages(job, environment.packages)),
+        **environment_record(
+            environment.packages,
+            asked=other_packages(job, environment.packages),
+            image=job.build_digest if job.build_kind == "image" else None,
+        ),
         "pinned": bool(cores),
         "pinned_cores": list(cores),
         "pin_note": pin_note,

@@ -1,0 +1,40 @@
+"""Where a measurement was taken: the host, its GPUs, its software, and a fingerprint of what may change results."""
+
+from __future__ import annotations
+
+from jobs.environment.containers import Container, capture_container
+from jobs.environment.differences import Difference, compare_environments, flatten_environment
+from jobs.environment.gpus import Gpu, GpuSet, GpuState, capture_gpus, count_links, parse_gpus
+from jobs.environment.host import Host, capture_host, cores_physical, cpu_model
+from jobs.environment.record import (
+    environment_fingerprint,
+    environment_record,
+    hardware_class,
+    hardware_fingerprint,
+)
+from jobs.environment.software import Library, Software, capture_software
+
+__all__ = [
+    "Container",
+    "Difference",
+    "Gpu",
+    "GpuSet",
+    "GpuState",
+    "Host",
+    "Library",
+    "Software",
+    "capture_container",
+    "capture_gpus",
+    "capture_host",
+    "capture_software",
+    "compare_environments",
+    "cores_physical",
+    "count_links",
+    "cpu_model",
+    "environment_fingerprint",
+    "environment_record",
+    "flatten_environment",
+    "hardware_class",
+    "hardware_fingerprint",
+    "parse_gpus",
+]
