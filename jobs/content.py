@@ -132,6 +132,31 @@ class Content:
         except NoResult:
             return None
 
+    @cached_property
+    def first_record(self) -> dict[str, Any] | None:
+        """The object that the text is, or that its first line is (JSON Lines); None where there is none.
+
+        Of a cut line, what stands before its last comma. For recognising a tool, never for values.
+        """
+        if isinstance(self.outline, dict):
+            return self.outline
+        if not self.sample.startswith("{"):
+            return None
+        first = self.sample.partition("\n")[0]
+        try:
+            document = decode(first)
+        except Cut:
+            document = decode_start(first)
+        except NoResult:
+            return None
+        return document if isinstance(document, dict) else None
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines one by one, however long the file is; a last one without an end is yielded too."""
+        with self.open() as file, io.TextIOWrapper(file, self._encoding[0], errors="replace") as text:
+            for line in text:
+                yield line.rstrip("\n").lstrip("\ufeff")
+
     @property
     def broken_json(self) -> str | None:
         """What is wrong with a text that starts like JSON; None where it does not, or nothing is."""
