@@ -9,10 +9,10 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := .venv/bin
 UV := .venv-uv/bin/uv
 
-.PHONY: help run demo test lint fix bench chaos clean
+.PHONY: help run demo test lint fix bench bench-detection chaos clean
 
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 run: .venv/.run-ready  ## measure the newest releases on this machine and open the pages (SUITE=onnxruntime or llamacpp)
 	@TRACKER_PORT=$(PORT) $(BIN)/tracker serve --suite $(SUITE) --open --progress
@@ -36,11 +36,21 @@ fix: .venv/.dev-ready  ## let ruff repair what it can
 bench: .venv/.dev-ready  ## measure the service's own speed
 	$(BIN)/python -m tests.benchmarks
 
+bench-detection: .venv/.dev-ready .venv-peers/.ready  ## compare the detector with its peers (QUICK=--quick: minutes, prints only)
+	$(BIN)/python -m tests.benchmarks.detection $(QUICK)
+
+# The peers have an environment of their own; where one cannot be built, the report says that it did not run.
+.venv-peers/.ready: tests/benchmarks/detection/peers.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r $<
+	-.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation signal-processing-algorithms
+	@touch $@
+
 chaos: .venv/.dev-ready  ## kill the daemon 100 times during a suite and check that nothing is lost or doubled
 	$(BIN)/python -m pytest -m chaos --chaos-kills=100 tests/chaos -s
 
 clean:  ## remove the environments (results under .tracker stay)
-	rm -rf .venv .venv-uv
+	rm -rf .venv .venv-uv .venv-peers
 
 # uv lives in an environment of its own; where it cannot be installed, pip does the same more slowly.
 .venv/.python:
