@@ -15,6 +15,7 @@ from tracker.cli import (
     alerts,
     audit,
     demo,
+    detect,
     doctor,
     ingest,
     init,
@@ -52,7 +53,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     watching = (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts)
-    for module in (*watching, parse, ingest, quarantine, tokens, audit, prune):
+    for module in (*watching, detect, parse, ingest, quarantine, tokens, audit, prune):
         module.add_to(app)
     return app
 
