@@ -226,7 +226,7 @@ def show_run(session: Session, public_id: str) -> RunDetail | None:
 
 def _load_attempts(session: Session, run_id: int) -> tuple[Attempt, ...]:
     rows = session.execute(
-        select(ATTEMPT, HOST.c.slug.label("host"), ENVIRONMENT.c.facts)
+        select(ATTEMPT, HOST.c.slug.label("host"), ENVIRONMENT.c.facts.label("environment"))
         .join(HOST, HOST.c.id == ATTEMPT.c.host_id)
         .outerjoin(ENVIRONMENT, ENVIRONMENT.c.id == ATTEMPT.c.environment_id)
         .where(ATTEMPT.c.run_id == run_id)
@@ -255,7 +255,7 @@ def _make_attempt(row: Any, outputs: list[Output], put_aside: list[PutAside]) ->
         flags=row.flags,
         started_at=row.started_at,
         ended_at=row.ended_at,
-        environment=read_json(row.facts),
+        environment=read_json(row.environment),
         outputs=tuple(outputs),
         put_aside=tuple(put_aside),
     )
