@@ -78,6 +78,15 @@ class RunBuilder:
             value=value, unit=metric.unit, key=own_key, raw=text, raw_unit=key.unit, samples=samples
         )
 
+    def take_as(self, own_key: str, metric: str, unit: str, raw: object, *, samples: int | None = None) -> None:
+        """Take a value as `take` does, where the unit stands in the file: one that does not fit sets it aside."""
+        try:
+            key = Key(metric, unit)
+        except (UserError, ValueError) as error:
+            self.reject(own_key, raw, str(error), unit)
+            return
+        self.take(own_key, key, raw, samples=samples)
+
     def take_own(self, name: str, raw: object, unit: str) -> None:
         """Take a value under the tool's own name and unit, which no series will ever hold."""
         try:
