@@ -47,6 +47,7 @@ def add_to(app: typer.Typer) -> None:
             "tracker alerts triage 019ad2f4 expected --note 'new default scheduler'",
         )
     )(triage)
+    group.command(epilog=examples("tracker alerts precision", "tracker alerts precision --json"))(precision)
     app.add_typer(group, name="alerts")
 
 
@@ -144,3 +145,37 @@ def triage(
             name = find_alert_id(session, alert)
         app.triage(name, state, whoami(), text)
     write_json({"alert": name, "state": state}) if as_json else write(f"{name}: {state}")
+
+
+def precision(as_json: Json = False) -> None:
+    """Show how often alerts were right.
+
+    Counted are decided alerts: expected, fixed and wont_fix were real; false_positive and infra were not. A
+    suggested threshold says what it would have dropped. Nothing is changed: set min_effect_ratio yourself.
+    """
+    with opened() as app:
+        from alerts.precision import Judged, measure_precision
+        from tracker.store.views.precision import list_decided
+
+        with app.store.read() as session:
+            decided = list_decided(session)
+    found = measure_precision(
+        Judged(rule=one.rule, metric=one.metric, state=one.state, effect_ratio=one.effect_ratio) for one in decided
+    )
+    if as_json:
+        write_json({"items": found, "next": None})
+        return
+    rows = []
+    for one in found:
+        better = one.suggestion
+        advice = (
+            f"{better.min_effect_ratio:.3f} drops {better.false_dropped} of {one.false} false, "
+            f"{better.real_dropped} of {one.real} real"
+            if better
+            else "-"
+        )
+        share = f"{one.precision:.0%} ({one.low:.0%} to {one.high:.0%})"
+        rows.append((one.rule, one.metric, one.real, one.false, share, advice))
+    titles = ("rule", "metric", "real", "false", "right (95 %)")
+    columns = [*(Column(title=title) for title in titles), Column(title="min_effect_ratio that would serve", give=True)]
+    write_table(columns, rows, empty="no alert was decided yet; decide with `tracker alerts triage`")

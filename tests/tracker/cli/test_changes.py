@@ -150,3 +150,12 @@ def test_a_settings_file_is_not_written_over_unasked(home: Path, tracker: Tracke
     assert tracker("init").code == 2
     assert (home / "tracker.toml").read_text(encoding="utf-8") == "port = 9000\n"
     assert tracker("init", "--force", "--json").data == {"file": str(home / "tracker.toml")}
+
+
+def test_precision_counts_what_was_decided(tracker: Tracker, seeded: Seeded) -> None:
+    assert tracker("alerts", "precision", "--json").code == 0
+    listed = tracker("alerts", "list", "--json").data["items"]
+    tracker("alerts", "triage", listed[0]["id"], "false_positive")
+    rows = tracker("alerts", "precision", "--json").data["items"]
+    assert sum(row["false"] for row in rows) >= 1
+    assert "right (95 %)" in tracker("alerts", "precision").out
