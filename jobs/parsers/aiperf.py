@@ -61,7 +61,8 @@ _TAG_KEYS = {
 }
 _IGNORED = re.compile(
     r"Time to Second Token|Output Token Count|Reasoning Token Count|Benchmark .*|(?:Maximum|Minimum) .*|Total .*"
-    r"|Good .*|GPU .*|.*Time to First Output Token|Prefill .*|HTTP .*|Stream .*|Credit .*|Goodput|.*Sequence Length.*|Error .*"
+    r"|Good .*|GPU .*|.*Time to First Output Token|Prefill .*|HTTP .*|Stream .*|Credit .*|Goodput|.*Sequence Length.*"
+    r"|Error .*"
 )
 
 
@@ -164,9 +165,8 @@ def _take_entry(run: RunBuilder, own: str, tag: str, entry: Mapping[str, Any]) -
 def _read_records(content: Content) -> ParseResult:
     """Return the means over the requests that finished; other statistics of a part would not be the run's."""
     finished, failed = 0, 0
-    values: dict[str, list[float]] = {
-        tag: [] for tag in ("time_to_first_token", "ttft", "request_latency", "inter_token_latency")
-    }
+    values: dict[str, list[float]] = {tag: [] for tag in _RECORD_TAGS}
+    seen: set[str] = set()
     problems = []
     for number, line in enumerate(content.lines(), start=1):
         if not line.strip():
