@@ -86,7 +86,8 @@ def _write_subtitle(trend: Trend) -> list[str]:
 
 def _write_axis_title(trend: Trend) -> str:
     better = {Direction.LOWER: "lower is better ↓", Direction.HIGHER: "higher is better ↑", Direction.NEUTRAL: ""}
-    return "  ·  ".join(filter(None, (f"{trend.metric or 'value'}, {trend.unit}", better[trend.direction])))
+    quantity = ", ".join(filter(None, (trend.metric or "value", trend.unit)))
+    return "  ·  ".join(filter(None, (quantity, better[trend.direction])))
 
 
 def _layer_nothing(trend: Trend, palette: Palette) -> Spec:
