@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from baselines.detectors import DETECTORS
 from tests.tracker.cli.conftest import Tracker
+from tracker.cli import detect
 from tracker.cli.csv_series import order_labels
 
 LEVELS = [10.0, 10.1, 9.9, 10.0, 10.1, 9.9, 12.0, 12.1, 11.9, 12.0, 12.1, 12.0]
@@ -122,3 +124,7 @@ def test_releases_stand_by_version_by_time_or_as_they_came() -> None:
     assert order_labels(["1.10.0", "1.9.0"]) == ([["1.9.0"], ["1.10.0"]], "by version")
     assert order_labels(["2026-02-01", "2026-01-31"]) == ([["2026-01-31"], ["2026-02-01"]], "by time")
     assert order_labels(["second thing", "first thing"])[1] == "as in the file"
+
+
+def test_the_help_names_every_detector() -> None:
+    assert tuple(DETECTORS) == detect.DETECTORS
