@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from jobs.environment.containers import Container, capture_container
-from jobs.environment.differences import Difference, compare_environments, flatten_environment
+from jobs.environment.description import describe_environment
+from jobs.environment.differences import (
+    Difference,
+    compare_environments,
+    flatten_environment,
+    group_environment,
+)
 from jobs.environment.gpus import Gpu, GpuSet, GpuState, capture_gpus, count_links, parse_gpus
 from jobs.environment.host import Host, capture_host, cores_physical, cpu_model
 from jobs.environment.record import (
@@ -31,9 +37,11 @@ __all__ = [
     "cores_physical",
     "count_links",
     "cpu_model",
+    "describe_environment",
     "environment_fingerprint",
     "environment_record",
     "flatten_environment",
+    "group_environment",
     "hardware_class",
     "hardware_fingerprint",
     "parse_gpus",

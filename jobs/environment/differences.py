@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-PARTS = ("build", "python", "packages", "libraries", "system packages", "gpus", "host", "container", "pinning")
+PARTS = ("build", "python", "packages", "libraries", "system packages", "gpus", "host", "container", "pinning", "other")
 _VOLATILE = re.compile(r"load_1min|gpu_topology|gpu \d+ (?:state\b.*|uuid|bus_id)")
+_KNOWN = frozenset({"schema", "fingerprint", "replayed", "pinned", "pinned_cores", "pin_note"})
 _HOST = ("system", "kernel", "machine", "cpu_model", "cores_logical", "cores_physical", "cores_allowed", "memory_bytes")
 _SETTINGS = ("governor", "turbo", "virtualised", "load_1min", "gpu_note")
 
@@ -41,8 +42,16 @@ def flatten_environment(record: Mapping[str, Any]) -> dict[tuple[str, str], str]
         *_rows("host", {name: host.get(name) for name in (*_HOST, *_SETTINGS)}),
         *_rows("container", _object(record.get("container"))),
         *_rows("pinning", {name: record.get(name) for name in ("pinned_cores", "pin_note")}),
+        *_rows("other", {name: value for name, value in record.items() if name not in _KNOWN and _is_plain(value)}),
     ]
     return {(part, name): text for part, name, text in facts}
+
+
+def group_environment(record: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return a record's facts as part -> name -> text, parts without facts left out."""
+    facts = flatten_environment(record)
+    found = {part: {name: text for (of, name), text in facts.items() if of == part} for part in PARTS}
+    return {part: rows for part, rows in found.items() if rows}
 
 
 def compare_environments(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Difference, ...]:
@@ -56,12 +65,16 @@ def compare_environments(before: Mapping[str, Any], after: Mapping[str, Any]) ->
     )
 
 
+def _is_plain(value: object) -> bool:
+    return not isinstance(value, dict | list | tuple)
+
+
 def _object(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def _text(value: object) -> str | None:

@@ -78,7 +78,7 @@ class Software:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return {**asdict(self), "system_packages": list(self.system_packages)}
+        return asdict(self)
 
 
 def capture_software(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,6 +42,7 @@ def add_to(app: typer.Typer) -> None:
     )(trigger)
     group.command("list", epilog=examples("tracker runs list", "tracker runs list --state failed"))(list_)
     group.command(epilog=examples("tracker runs show 019ad2f4"))(show)
+    group.command(epilog=examples("tracker runs diff 019ad2f4 019ad301"))(diff)
     group.command(epilog=examples("tracker runs logs 019ad2f4", "tracker runs logs -f 019ad2f4"))(logs)
     group.command(epilog=examples("tracker runs record onnxruntime > onnxruntime.jsonl"))(record)
     group.command(epilog=examples("tracker runs cancel 019ad2f4"))(cancel)
@@ -126,7 +129,7 @@ def _row(run: RunItem) -> tuple[object, ...]:
 def show(run: RunName, as_json: Json = False) -> None:
     """Show one run: attempts, files, values, and what was put aside."""
     with opened() as app:
-        detail = find_detail(app, run)
+        detail = _with_environments(app, find_detail(app, run))
     if as_json:
         write_json(detail)
         return
@@ -138,6 +141,41 @@ def show(run: RunName, as_json: Json = False) -> None:
         write(f"asked for by {one.requested_by}")
     _write_attempts(detail)
     _write_values(detail)
+
+
+def diff(before: RunName, after: RunName, as_json: Json = False) -> None:
+    """Show what differs between where two runs were measured.
+
+    Software, GPUs, host, container: all but load and the GPUs' state.
+    """
+    from jobs.environment import compare_environments
+
+    with opened() as app:
+        one, two = (_environment_of(app, named) for named in (before, after))
+    found = compare_environments(one, two)
+    if as_json:
+        write_json({"items": [asdict(difference) for difference in found]})
+        return
+    columns = (Column(title="part"), Column(title="what", give=True), Column(title="before"), Column(title="after"))
+    rows = [(each.part, each.name, each.before or "-", each.after or "-") for each in found]
+    write_table(columns, rows, empty="nothing differs: same host, GPUs and software")
+
+
+def _environment_of(app: App, named: str) -> Mapping[str, Any]:
+    """Return what the last attempt of a run captured; UserError where none captured anything."""
+    from tracker.errors import UserError
+
+    detail = _with_environments(app, find_detail(app, named))
+    captured = [attempt.environment for attempt in detail.attempts if attempt.environment]
+    if not captured:
+        raise UserError(f"run {detail.run.id} has no captured environment: it has not started, or ran elsewhere")
+    return captured[-1]
+
+
+def _with_environments(app: App, detail: RunDetail) -> RunDetail:
+    from tracker.pipeline.environments import show_environments
+
+    return show_environments(detail, app.settings.home)
 
 
 def find_detail(app: App, named: str) -> RunDetail:
@@ -154,11 +192,15 @@ def find_detail(app: App, named: str) -> RunDetail:
 
 
 def _write_attempts(detail: RunDetail) -> None:
+    from jobs.environment import describe_environment
+
     for attempt in detail.attempts:
         state = attempt.outcome or "not ended"
         times = f"{format_time(attempt.started_at)} to {format_time(attempt.ended_at)}"
         flags = f" [{attempt.flags}]" if attempt.flags else ""
         write(f"\nattempt {attempt.number} on {attempt.host}, {times}: {state}{flags} {attempt.detail}".rstrip())
+        for what, words in describe_environment(attempt.environment):
+            write(f"  {what}: {words}")
         for output in attempt.outputs:
             write(f"  {output.kind}: {output.path} ({output.size_bytes:,} bytes)")
         for aside in attempt.put_aside:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from jobs.fingerprint import fingerprint
 from jobs.protocols import JobOutput
 from tracker.store import hosts
 from tracker.store.engine import Session
+from tracker.store.views.runs import Attempt, RunDetail
 
 LARGEST_BYTES = 4 * 1024 * 1024
+OF_ONE_ATTEMPT = ("build", "program", "requirements", "assets", "packages", "software")
+"""Parts that attempts in one environment may have apart: they stay in the attempt's own file."""
 
 
 def keep_environment(session: Session, outputs: Sequence[JobOutput]) -> tuple[int | None, str]:
@@ -19,22 +24,38 @@ def keep_environment(session: Session, outputs: Sequence[JobOutput]) -> tuple[in
     output = next((output for output in outputs if output.kind == "environment"), None)
     if output is None:
         return None, ""
-    captured = _read(output)
+    captured = _read(output.path, output.size_bytes)
     if captured is None:
         return None, "environment_unreadable"
-    facts = json.dumps(captured, sort_keys=True)
     given = captured.get("fingerprint")
     named = isinstance(given, str) and given.isascii() and given.isalnum()
-    name = str(given) if named else fingerprint("environment", facts)
+    name = str(given) if named else fingerprint("environment", json.dumps(captured, sort_keys=True))
     flags = [flag for flag, raised in (("unpinned", captured.get("pinned") is False),) if raised]
     flags += ["replayed"] if captured.get("replayed") else []
+    shared = {key: value for key, value in captured.items() if key not in OF_ONE_ATTEMPT}
+    facts = json.dumps(shared, sort_keys=True)
     return hosts.save_environment(session, fingerprint=name, facts=facts), ",".join(flags)
 
 
-def _read(output: JobOutput) -> dict[str, Any] | None:
+def show_environments(detail: RunDetail, home: Path) -> RunDetail:
+    """Return the run with all that each attempt captured; where its file is gone, with what the environment shares."""
+    attempts = [replace(one, environment=_captured_by(one, home) or one.environment) for one in detail.attempts]
+    return replace(detail, attempts=tuple(attempts))
+
+
+def _captured_by(attempt: Attempt, home: Path) -> dict[str, Any] | None:
+    output = next((output for output in attempt.outputs if output.kind == "environment"), None)
+    root = home.resolve()
+    path = (root / output.path).resolve() if output else root
+    if output is None or not path.is_relative_to(root) or (root / output.path).is_symlink():
+        return None
+    return _read(path, output.size_bytes)
+
+
+def _read(path: Path, size_bytes: int) -> dict[str, Any] | None:
     """Return what was captured; None where the file holds nothing of the kind, as when a benchmark wrote over it."""
     try:
-        captured = json.loads(output.path.read_bytes()) if output.size_bytes <= LARGEST_BYTES else None
+        captured = json.loads(path.read_bytes()) if size_bytes <= LARGEST_BYTES else None
     except (OSError, ValueError, RecursionError):
         return None
     return captured if isinstance(captured, dict) else None

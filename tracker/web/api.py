@@ -12,6 +12,7 @@ from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from tracker.errors import UserError
+from tracker.pipeline.environments import show_environments
 from tracker.store.views.alerts import AlertDetail, AlertItem, list_alerts
 from tracker.store.views.plain import MAX_LIMIT, Page
 from tracker.store.views.releases import ReleaseItem, list_releases, show_release
@@ -122,7 +123,7 @@ def get_runs(
 @router.get("/runs/{run_id}", tags=["runs"])
 def get_run(site: SiteOf, run_id: str) -> RunDetail:
     """One run with its attempts, outputs and values."""
-    return find_run(site, run_id)
+    return show_environments(find_run(site, run_id), site.service.settings.home)
 
 
 @router.post("/runs", tags=["runs"], status_code=201)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from alerts.wording import count, format_effect, format_number, format_value
+from jobs.environment import describe_environment, group_environment
 from tracker.store.views.releases import ReleaseItem
 
 TONES = {
@@ -155,4 +156,6 @@ FILTERS: Mapping[str, Any] = {
     "size": format_size,
     "tone": find_tone,
     "word": word,
+    "describe_environment": describe_environment,
+    "group_environment": group_environment,
 }

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse, RedirectResponse
 
+from tracker.pipeline.environments import show_environments
 from tracker.store.views.plain import to_plain
 from tracker.store.views.runs import RunDetail, count_states, list_runs, show_run
 from tracker.web.logtails import find_log, read_tail, resolve_output
@@ -35,7 +36,7 @@ def list_all(
 @router.get("/runs/{run_id}")
 def show(request: Request, site: SiteOf, run_id: str) -> Response:
     """One run."""
-    detail = find_run(site, run_id)
+    detail = show_environments(find_run(site, run_id), site.service.settings.home)
     file = find_log(detail, site.service.settings.home)
     return site.render(request, "run.html", detail=detail, log=read_tail(file, None) if file else None)
 
