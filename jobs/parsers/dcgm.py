@@ -126,9 +126,10 @@ def _build(facts: Mapping[str, Label], values: Mapping[str, str], keys: Mapping[
     run = RunBuilder()
     for name, fact in facts.items():
         run.label(name, fact)
-    take_reading(run, ((name, key, f"{values[name]} {key.unit}") for name, key in keys.items() if name in values))
-    for name in _ENERGY & values.keys():
-        run.reject(name, values[name], _NOT_A_RUNS_ENERGY, "mJ")
+    stated = {name: value for name, value in values.items() if value != "N/A"}
+    take_reading(run, ((name, key, f"{stated[name]} {key.unit}") for name, key in keys.items() if name in stated))
+    for name in sorted(_ENERGY & stated.keys()):
+        run.reject(name, stated[name], _NOT_A_RUNS_ENERGY, "mJ")
     run.flag(AT_ONE_MOMENT)
     return run.build()
 

@@ -81,3 +81,10 @@ def test_no_answer_of_any_gpu_is_a_failure() -> None:
 def test_another_tools_table_of_processes_is_not_claimed() -> None:
     result = read_result(Content.of_text("pid, process_name, used_gpu_memory [MiB]\n1, python, 5 MiB\n"))
     assert result.outcome is ParseOutcome.REFUSED
+
+
+def test_energy_since_the_driver_was_loaded_is_set_aside_and_what_is_not_available_is_not() -> None:
+    text = "#Entity   POWER   TOTEC\nID        W       mJ\nGPU 0     N/A     5000\nGPU 1     N/A     N/A\n"
+    one, two = read_result(Content.of_text(text)).runs
+    assert [(aside.key, aside.unit) for aside in one.rejected] == [("TOTEC", "mJ")]
+    assert two.rejected == ()
