@@ -53,7 +53,8 @@ class RunBuilder:
     def take(self, own_key: str, key: Key, raw: object, *, samples: int | None = None) -> None:
         """Take the value that a tool printed under `own_key`; one that may not enter a series is set aside.
 
-        Numbers in words such as `n/a` are absent. A latency of 0 sets the flag `implausible_zero`.
+        Numbers in words such as `n/a` are absent. A latency of 0 sets the flag `implausible_zero`, failed requests
+        set `requests_failed`.
         """
         text = str(raw).strip() if raw is not None else ""
         if text.lower() in NOT_MEASURED:
@@ -77,6 +78,8 @@ class RunBuilder:
         self._metrics[metric.name] = Reading(
             value=value, unit=metric.unit, key=own_key, raw=text, raw_unit=key.unit, samples=samples
         )
+        if metric.name == "requests_failed" and value > 0:
+            self.flag("requests_failed")
 
     def take_as(self, own_key: str, metric: str, unit: str, raw: object, *, samples: int | None = None) -> None:
         """Take a value as `take` does, where the unit stands in the file: one that does not fit sets it aside."""
