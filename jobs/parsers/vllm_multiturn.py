@@ -1,83 +1,95 @@
-"""Reads vLLM's multi-turn benchmark: its log (with colours), the table of a sweep's results, and its status.
+"""Reads vLLM's multi-turn benchmark: its log with the statistics table, and the summary CSV of a sweep.
 
-The log's table hides columns behind `...`: only those that are printed are read. Of the two rates of requests, the one
-in the statistics summary is the result. Source: vllm-project/vllm benchmarks/multi_turn.
+Two figures of requests a second stand in the log: the one of the statistics summary is the result. pandas hides the
+middle columns of a wide table behind `...` or prints them in a second table below, so a cell is known by its header.
+Source: vllm-project/vllm benchmarks/multi_turn/benchmark_serving_multi_turn.py; the sweep is InferenceX's.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from jobs.content import Content
 from jobs.errors import Failed, Refused
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
-from jobs.metrics import Key, statistic_keys
+from jobs.metrics import STATISTICS, Key, statistic_keys
 from jobs.parsers._lines import NUMBER, whole_lines
+from jobs.parsers._repeats import without_repeats
 from jobs.parsers._tables import first_line, read_tables
 from jobs.run_builder import RunBuilder, number_label
 
 TOOL = "vllm_multiturn"
-_P = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99"}
-CSV_KEYS: Mapping[str, Key] = {
-    "throughput_rps": Key("req_s", "req/s"),
-    "total_throughput_tps": Key("total_tok_s", "tok/s"),
-    "output_throughput_tps": Key("output_tok_s", "tok/s"),
-    "total_tps_per_gpu": Key("total_tok_s_per_gpu", "tok/s/GPU"),
-    "output_tps_per_gpu": Key("output_tok_s_per_gpu", "tok/s/GPU"),
-    "interactivity": Key("tok_s_user", "tok/s/user"),
-    "num_requests": Key("requests_ok", "count"),
-    **statistic_keys("{}_ttft_ms", "ttft", "ms", _P),
-    **statistic_keys("{}_tpot_ms", "tpot", "ms", _P),
-    **statistic_keys("{}_latency_ms", "e2e", "ms", _P),
-}
-_ROWS = {"ttft_ms": "ttft", "tpot_ms": "tpot", "latency_ms": "e2e"}
-_COLUMNS = {"mean": "mean", "50%": "p50", "90%": "p90", "95%": "p95", "99%": "p99"}
+SUMMARY = "Statistics summary"
+_COLUMNS = {"mean": "mean", "p50": "50%", "p90": "90%", "p95": "95%", "p99": "99%"}
 LOG_KEYS: Mapping[str, Key] = {
     "requests_per_sec": Key("req_s", "req/s"),
-    **{f"{row} {c}": Key(f"{family}_{s}_ms", "ms") for row, family in _ROWS.items() for c, s in _COLUMNS.items()},
+    "ttft_ms count": Key("requests_ok", "count"),
+    **statistic_keys("ttft_ms {}", "ttft", "ms", _COLUMNS),
+    **statistic_keys("tpot_ms {}", "tpot", "ms", _COLUMNS),
+    **statistic_keys("latency_ms {}", "e2e", "ms", _COLUMNS),
 }
-_CSV_LABELS = {"exp_name": "name", "tp": "tp", "bs": "concurrency", "offload": "offload"}
-_OTHERS = re.compile(r"p999_\w+|input_\w+|\w*prefill_tps|\w+_hit_rate|p\d+_prefill\w*|duration\w*|\w*runtime\w*")
-_SUMMARY = "Statistics summary:"
-_SETTING = re.compile(r"(?:.*\[INFO\] - )?(?P<name>model|num_clients|request_rate)=(?P<value>\S+)\s*")
-_VERSION = re.compile(r'Server version: \{"version":\s*"(?P<version>[^"]+)"')
-_RATE = re.compile(rf"\s*requests_per_sec\s*=\s*(?P<value>{NUMBER})\s*")
-_STATUS = re.compile(r"\s*(?P<status>SUCCESS|FAILED\b.*|FAILURE\b.*|TIMEOUT\b.*)\s*")
-_ERROR = re.compile(r"^\s*[\w.]*(?:Error|Exception)\b.*$", re.MULTILINE)
+_WORDS = {name: name for name in STATISTICS}
+SWEEP_KEYS: Mapping[str, Key] = {
+    "num_requests": Key("requests_ok", "count"),
+    "throughput_rps": Key("req_s", "req/s"),
+    "output_throughput_tps": Key("output_tok_s", "tok/s"),
+    "total_throughput_tps": Key("total_tok_s", "tok/s"),
+    "output_tps_per_gpu": Key("output_tok_s_per_gpu", "tok/s/GPU"),
+    "total_tps_per_gpu": Key("total_tok_s_per_gpu", "tok/s/GPU"),
+    "interactivity": Key("tok_s_user", "tok/s/user"),
+    **statistic_keys("{}_ttft_ms", "ttft", "ms", _WORDS),
+    **statistic_keys("{}_tpot_ms", "tpot", "ms", _WORDS),
+    **statistic_keys("{}_latency_ms", "e2e", "ms", _WORDS),
+}
+_SWEEP_LABELS = {"exp_name": "name", "tp": "tp", "pp": "pp", "ep": "ep", "bs": "concurrency", "offload": "offload"}
+_SWEEP_OTHERS = re.compile(r"input_\w+|p\d+_\w+|std_\w+|(?:min|max)_\w+|\w+_hit_rate")
+_PARAMETER = re.compile(r"(?:^|.* - )(?P<name>model|num_clients)=(?P<value>\S.*?)\s*")
+_VERSION = re.compile(r'Server version: \{"version":\s*"(?P<version>[^"]+)"\}')
+_RATE = re.compile(rf"\s*(?P<key>requests_per_sec) = (?P<value>{NUMBER})\s*")
+_WARM_UP = re.compile(r"assuming (?P<share>[\d.]+%) warmup samples")
+_RULE = re.compile(r"\s*-{50,}\s*")
+_HEADER = re.compile(r"\s*(?:(?:count|mean|std|min|max|[\d.]+%|\.\.\.)\s+)*(?:count|mean|std|min|max|[\d.]+%|\\)\s*")
+_ERROR = re.compile(r"^(?:\S+ \S+ \[ERROR\] - .*|[\w.]*(?:Error|Exception)\b.*)$", re.MULTILINE)
+_STATUS = re.compile(r"(?:SUCCESS|FAILED|FAILURE|TIMEOUT)\b[^\n]{0,200}")
 
 
 class VllmMultiturn:
     """See `jobs.protocols.Parser`."""
 
     tools: tuple[str, ...] = (TOOL,)
-    reads = "log of benchmark_serving_multi_turn.py, results CSV of a sweep"
-    landmarks: tuple[str, ...] = (_SUMMARY, "Server version: ", "num_clients=")
-    keys: Mapping[str, Mapping[str, Key]] = {TOOL: {**CSV_KEYS, **LOG_KEYS}}
+    reads = "benchmark_serving_multi_turn.py of 2025 and 2026: log; summary CSV of a sweep"
+    landmarks: tuple[str, ...] = (SUMMARY, "Server version: ", "num_clients=")
+    keys: Mapping[str, Mapping[str, Key]] = {TOOL: {**LOG_KEYS, **SWEEP_KEYS}}
 
     def recognises(self, content: Content) -> str | None:
-        """Return the tool's id for one of its outputs."""
-        header = first_line(content)
-        if header.startswith(("exp_name,", "timestamp_sec,relative_time_sec,")):
+        """Return the tool's id for its log, its tables and its one-word status."""
+        header = first_line(content).split(",")
+        if "exp_name" in header and {"throughput_rps", "mean_ttft_ms", "num_requests"} & set(header):
+            return TOOL
+        if header[:2] == ["timestamp_sec", "relative_time_sec"]:
             return TOOL
         text = content.sample
-        if len(text) < 200 and _STATUS.fullmatch(text):
+        if len(text) < 256 and _STATUS.fullmatch(text.strip()):
             return TOOL
-        return TOOL if ("num_clients=" in text or _SUMMARY in text) and "[INFO] - " in text else None
+        summary = SUMMARY in text and "requests_per_sec = " in text
+        start = "num_clients=" in text and ("max_active_conversations=" in text or "[INFO] - Input parameters" in text)
+        return TOOL if summary or start else None
 
     def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
-        """Return one run a row of the sweep, or the one of a log."""
-        header = first_line(content)
-        if header.startswith("timestamp_sec,"):
-            raise Refused("a time series of server counters, not a result")
-        if header.startswith("exp_name,"):
-            return _read_table(content)
-        if len(content.sample) < 200 and (status := _STATUS.fullmatch(content.sample)):
-            if status["status"] != "SUCCESS":
-                raise Failed(f"the benchmark says {status['status']}")
-            raise Refused("only the status SUCCESS, no result")
-        lines, _ = whole_lines(content, self.landmarks)
-        return _read_log(lines)
+        """Return one run a row of the sweep, or a statistics summary of the log."""
+        header = first_line(content).split(",")
+        if header[:2] == ["timestamp_sec", "relative_time_sec"]:
+            raise Refused("expected results, found a time series of server counters")
+        if "exp_name" in header:
+            return _read_sweep(content)
+        status = content.sample.strip()
+        if len(content.sample) < 256 and _STATUS.fullmatch(status):
+            if status.startswith("SUCCESS"):
+                raise Refused("expected a result, found a status without figures; give the log beside it")
+            raise Failed(f"the status of the run is {status[:200]!r}")
+        return _read_log(content, self.landmarks)
 
 
 def create() -> VllmMultiturn:
@@ -85,81 +97,109 @@ def create() -> VllmMultiturn:
     return VllmMultiturn()
 
 
-def _read_table(content: Content) -> ParseResult:
+def _read_sweep(content: Content) -> ParseResult:
     tables, cut = read_tables(content)
-    runs = []
-    for row in tables[0].rows if tables else ():
-        run = RunBuilder()
-        for own, name in _CSV_LABELS.items():
-            value = row.get(own, "")
-            run.label(name, value if name in ("name", "offload") else number_label(value))
-        for own, value in row.items():
-            if own in CSV_KEYS:
-                run.take(own, CSV_KEYS[own], value)
-            elif own not in _CSV_LABELS and not _OTHERS.fullmatch(own) and number_label(value) is not None:
-                run.unknown(own, value, TOOL)
-        runs.append(run.build())
-    ragged = any(table.ragged for table in tables)
-    whole = bool(runs) and not cut and not ragged
-    return ParseResult(
-        tool=TOOL,
-        outcome=ParseOutcome.OK if whole else ParseOutcome.PARTIAL,
-        reason="" if whole else "the table is cut",
-        runs=tuple(run for number, run in enumerate(runs) if run not in runs[:number]),
-    )
+    reasons = ["the text ends inside a row"] if cut else []
+    runs: list[ParsedRun] = []
+    for table in tables:
+        if table.ragged:
+            reasons.append(f"{table.ragged} rows have not as many cells as the header")
+        for row in table.rows:
+            run = _read_row(row)
+            if run.metrics:
+                runs.append(run)
+            else:
+                reasons.append(f"{row.get('exp_name') or 'a row'} has no value")
+    if not runs and not reasons:
+        raise Refused("expected rows of results, found a header alone or one with doubled names")
+    outcome = ParseOutcome.PARTIAL if reasons else ParseOutcome.OK
+    return ParseResult(tool=TOOL, outcome=outcome, reason="; ".join(reasons[:3]), runs=tuple(runs))
 
 
-def _read_log(lines: Sequence[str]) -> ParseResult:
-    text = "\n".join(lines)
-    found = _VERSION.search(text)
-    version = found["version"] if found else None
-    places = [number for number, line in enumerate(lines) if _SUMMARY in line]
-    if not places:
-        if errors := _ERROR.findall(text):
-            raise Failed(f"the benchmark failed: {errors[-1].strip()[:200]}")
-        reason = "the text ends before the statistics summary"
-        return ParseResult(tool=TOOL, outcome=ParseOutcome.PARTIAL, reason=reason, version=version)
-    runs = [_read_summary(lines[: end + 1], lines[end:]) for end in places]
-    runs = [run for number, run in enumerate(runs) if run.metrics and run not in runs[:number]]
-    cut = any("truncated" in run.flags for run in runs) or not runs
-    return ParseResult(
-        tool=TOOL,
-        outcome=ParseOutcome.PARTIAL if cut else ParseOutcome.OK,
-        reason="the text ends inside the statistics summary" if cut else "",
-        version=version,
-        runs=tuple(runs),
-    )
-
-
-def _read_summary(before: Sequence[str], after: Sequence[str]) -> ParsedRun:
+def _read_row(row: Mapping[str, str]) -> ParsedRun:
     run = RunBuilder()
-    settings = {m["name"]: m["value"] for line in before if (m := _SETTING.fullmatch(line))}
-    run.label("model", settings.get("model"))
-    run.label("concurrency", number_label(settings.get("num_clients", "")))
-    for line in after:
-        if rate := _RATE.fullmatch(line):
-            run.take("requests_per_sec", LOG_KEYS["requests_per_sec"], rate["value"])
-            break
-    seen = set()
-    for row, column, value in _cells(after):
-        seen.add(row)
-        if row == "ttft_ms" and column == "count":
-            run.take("count", Key("requests_ok", "count"), value)
-        elif row in _ROWS and column in _COLUMNS:
-            run.take(f"{row} {column}", LOG_KEYS[f"{row} {column}"], value)
-    if "latency_ms" not in seen:
-        run.flag("truncated")
+    for own, name in _SWEEP_LABELS.items():
+        value = row.get(own, "")
+        number = number_label(value) if name not in ("name", "offload") else None
+        run.label(name, value if number is None else number)
+    for own, value in row.items():
+        if own in SWEEP_KEYS:
+            run.take(own, SWEEP_KEYS[own], value)
+        elif own not in _SWEEP_LABELS and not _SWEEP_OTHERS.fullmatch(own) and number_label(value) is not None:
+            run.unknown(own, value, TOOL)
     return run.build()
 
 
-def _cells(lines: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (row, column, value) of the printed table; rows with another number of cells are left out."""
-    header: list[str] = []
+@dataclass(slots=True)
+class _Summary:
+    """One statistics summary: the parameters before it, its cells by row and column, and whether its end was seen."""
+
+    parameters: dict[str, str]
+    warm_up: str | None
+    cells: dict[str, str] = field(default_factory=dict)
+    rules: int = 0
+
+
+def _summaries(lines: Sequence[str]) -> Iterator[_Summary]:
+    parameters: dict[str, str] = {}
+    summary: _Summary | None = None
+    columns: list[str] = []
     for line in lines:
-        cells = line.split()
-        if cells[:2] == ["count", "mean"]:
-            header = cells
-        elif header and cells and cells[0] in _ROWS and len(cells) == len(header) + 1:
-            yield from ((cells[0], column, value) for column, value in zip(header, cells[1:], strict=True))
-        elif header and line.startswith("---"):
-            return
+        if SUMMARY in line:
+            if summary is not None:
+                yield summary
+            share = _WARM_UP.search(line)
+            summary = _Summary(dict(parameters), share["share"] if share else None)
+            columns = []
+        elif match := _PARAMETER.fullmatch(line):
+            parameters[match["name"]] = match["value"]
+        elif summary is None or summary.rules == 2:
+            continue
+        elif _RULE.fullmatch(line):
+            summary.rules += 1
+        elif rate := _RATE.fullmatch(line):
+            summary.cells.setdefault(rate["key"], rate["value"])
+        elif line.strip() and _HEADER.fullmatch(line):
+            columns = [word for word in line.split() if word != "\\"]
+        else:
+            name, *cells = line.split() or [""]
+            if columns and len(cells) == len(columns):
+                pairs = zip(columns, cells, strict=True)
+                summary.cells.update({f"{name} {column}": cell for column, cell in pairs if cell != "..."})
+    if summary is not None:
+        yield summary
+
+
+def _read_log(content: Content, landmarks: Sequence[str]) -> ParseResult:
+    lines, _ = whole_lines(content, landmarks)
+    text = "\n".join(lines)
+    version = _VERSION.search(text)
+    summaries = list(_summaries(lines))
+    runs = without_repeats(run for run in map(_read_summary, summaries) if run.metrics)
+    if not runs and ("No samples to process" in text or (not summaries and _ERROR.search(text))):
+        errors = _ERROR.findall(text)
+        raise Failed(f"the benchmark failed: {errors[-1].strip()[:200]}" if errors else "no request finished")
+    ended = bool(runs) and all(summary.rules == 2 for summary in summaries)
+    return ParseResult(
+        tool=TOOL,
+        outcome=ParseOutcome.OK if ended else ParseOutcome.PARTIAL,
+        reason="" if ended else "the text ends before the end of the statistics summary",
+        version=version["version"] if version else None,
+        runs=runs,
+    )
+
+
+def _read_summary(summary: _Summary) -> ParsedRun:
+    run = RunBuilder()
+    run.label("model", summary.parameters.get("model"))
+    run.label("concurrency", number_label(summary.parameters.get("num_clients", "")))
+    if summary.warm_up and summary.warm_up != "0%":
+        run.label("scenario", f"first {summary.warm_up} left out as warm-up")
+    count = number_label(summary.cells.get("ttft_ms count", ""))
+    samples = int(count) if isinstance(count, int | float) else None
+    for own, key in LOG_KEYS.items():
+        if own in summary.cells:
+            run.take(own, key, summary.cells[own], samples=samples if own.endswith(("%", "mean")) else None)
+    if summary.rules < 2:
+        run.flag("truncated")
+    return run.build()
