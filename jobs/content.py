@@ -32,6 +32,7 @@ _BARE_ARRAYS_ABOVE_BYTES = 8 * 2**20
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _NUMBERS_ONLY = re.compile(rb"\[[-+0-9.eE,\s]{64,}\]")
+_NUMBERS_ONLY_TEXT = re.compile(_NUMBERS_ONLY.pattern.decode())
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
@@ -83,10 +84,11 @@ class Content:
 
     @cached_property
     def sample(self) -> str:
-        """The text, or of a long one the head and the tail: enough to recognise who wrote it."""
+        """The text, or of a long one the head and the tail, their lines perhaps cut: enough to tell who wrote it."""
         if not self.is_long:
             return self.whole()
-        return self._join([(0, SAMPLE_BYTES), (self.size_bytes - SAMPLE_BYTES, self.size_bytes)])
+        head, tail = self._read(0, SAMPLE_BYTES), self._read(self.size_bytes - SAMPLE_BYTES, SAMPLE_BYTES)
+        return f"{self._text(head)}\n{self._text(tail)}"
 
     @cached_property
     def problem(self) -> str | None:
@@ -123,7 +125,7 @@ class Content:
 
         For recognising a tool, never for values.
         """
-        if self.sample.lstrip()[:1] not in ("{", "["):
+        if self.sample.lstrip()[:1] not in ("{", "[") or (self.is_long and self._starts_with_a_record):
             return None
         try:
             return self.document
@@ -131,6 +133,15 @@ class Content:
             return decode_start(self.whole())
         except NoResult:
             return None
+
+    @property
+    def _starts_with_a_record(self) -> bool:
+        """Whether the first line of a long text is a JSON value by itself: then it is JSON Lines, not one document."""
+        first, line_end, _ = self.sample.lstrip().partition("\n")
+        try:
+            return bool(line_end) and len(first) < SAMPLE_BYTES // 2 and isinstance(decode(first), dict | list)
+        except NoResult:
+            return False
 
     @cached_property
     def first_record(self) -> dict[str, Any] | None:
@@ -140,9 +151,9 @@ class Content:
         """
         if isinstance(self.outline, dict):
             return self.outline
-        if not self.sample.startswith("{"):
+        if not self.sample.lstrip().startswith("{"):
             return None
-        first = self.sample.partition("\n")[0]
+        first = self.sample.lstrip().partition("\n")[0]
         try:
             document = decode(first)
         except Cut:
@@ -152,9 +163,17 @@ class Content:
         return document if isinstance(document, dict) else None
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines one by one, however long the file is; a last one without an end is yielded too."""
+        """Yield the lines one by one, however long the file is; a last one without an end is yielded too.
+
+        In a line of many megabytes, arrays of nothing but numbers are given as empty. Raises Refused for a line of
+        more than `DOCUMENT_BYTES` characters.
+        """
         with self.open() as file, io.TextIOWrapper(file, self._encoding[0], errors="replace") as text:
-            for line in text:
+            while line := text.readline(DOCUMENT_BYTES):
+                if len(line) == DOCUMENT_BYTES:
+                    raise Refused(f"a line has {DOCUMENT_BYTES:,} characters or more; at most so many are read")
+                if len(line) > _BARE_ARRAYS_ABOVE_BYTES:
+                    line = _NUMBERS_ONLY_TEXT.sub("[]", line)
                 yield line.rstrip("\n").lstrip("\ufeff")
 
     @property
