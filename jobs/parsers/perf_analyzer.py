@@ -1,69 +1,82 @@
 """Reads perf_analyzer: its CSV (latencies in microseconds with no unit in the header) and what it prints.
 
-A latency is of a batch. Source: triton-inference-server/perf_analyzer src/report_writer.cc, inference_profiler.cc.
+A latency is of a batch. Requests are counted by the server's "Successful request count". perf_client is its old name.
+Source: triton-inference-server/perf_analyzer src/report_writer.cc, inference_profiler.cc, perf_analyzer.cc.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from jobs.content import Content
 from jobs.errors import Failed
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import Key, statistic_keys
-from jobs.parsers._lines import NUMBER, whole_lines
+from jobs.parsers._lines import PRINTED, whole_lines
 from jobs.parsers._tables import first_line, read_tables
 from jobs.run_builder import RunBuilder, number_label
 
 TOOL = "perf_analyzer"
-_P = {name: name for name in ("p50", "p90", "p95", "p99")}
 KEYS: Mapping[str, Key] = {
     "Inferences/Second": Key("req_s", "req/s"),
     "Throughput": Key("req_s", "req/s"),
     "Avg latency": Key("latency_mean_ms", "us"),
     "Successful request count": Key("requests_ok", "count"),
-    **statistic_keys("{} latency", "latency", "us", _P),
+    "Avg GPU Power Usage": Key("power_w", "W"),
+    "Max GPU Memory Usage": Key("memory_gb", "B"),
+    **statistic_keys("{} latency", "latency", "us", {name: name for name in ("p50", "p90", "p95", "p99")}),
 }
-_OTHERS = re.compile(
-    r"Client .*|Server .*|Network.*|Avg .*|Min .*|Max .*|p\d+ .*|Response .*|request/response|send/recv.*|response wait"
-    r"|(?:Composing|GPU|Avg GPU|Max GPU|Total GPU).*|Delayed .*|.*(?:cache|Cache).*|Overhead.*|Std.*|Request Count"
+_PER_GPU = ("Avg GPU Power Usage", "Max GPU Memory Usage")
+_OTHER_COLUMNS = re.compile(
+    r"Client (?:Send|Recv)|Server .*|Network\+Server Send/Recv|Response Throughput|p\d+ latency|request/response"
+    r"|response wait|Avg GPU Utilization|Total GPU Memory"
 )
-_LABELS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
-_LEVEL = re.compile(r"\s*(?P<name>Request concurrency|Request Rate|Request rate): (?P<value>[\d.]+)(?: .*)?\s*")
-_PAIR = re.compile(
-    rf"\s*(?P<key>Request count|Successful request count|Throughput|Avg latency|p(?:50|90|95|99) latency): (?P<value>{NUMBER})"
+_LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate", "Request concurrency": "concurrency"}
+SETTINGS = "*** Measurement Settings ***"
+SUMMARY = "Inferences/Second vs. Client "
+_COMMAND = re.compile(r"(?:perf_analyzer|perf_client)\b.*?\s-m[ =]?(?P<model>[^\s`'\"]+)")
+_SETTING = re.compile(r"\s*Batch size: (?P<batch>\d+)\s*")
+_LOAD = re.compile(
+    r"\s*(?P<load>Request concurrency|Request Rate): (?P<value>[\d.]+)(?: inference requests per second)?\s*"
+)
+_VALUE = re.compile(
+    rf"\s*(?P<key>Throughput|Avg latency|p\d+ latency|Successful request count): (?P<value>{PRINTED})"
     r"(?: (?P<unit>infer/sec|usec))?(?: \(.*\))?\s*"
 )
-_MODEL = re.compile(r"perf_analyzer\b.*?\s-m[ =]?(?P<model>[^\s`]+)")
-_BATCH = re.compile(r"\s*Batch size: (?P<batch>\d+)\s*")
-_CLIENT = re.compile(r"\s*Client:\s*")
-_SERVER = re.compile(r"\s*Server:\s*")
-_UNITS = {"usec": "us", "infer/sec": "req/s", None: "count"}
+_SECTION = re.compile(r"\s*(?P<section>Client|Server|Server Prometheus Metrics|Composing models):\s*")
+_SUMMARY_LINE = re.compile(
+    rf"\s*(?P<load>Concurrency|Request Rate): (?P<value>[\d.]+), (?:throughput: )?(?P<rate>{PRINTED}) infer/sec, "
+    rf"latency (?P<latency>{PRINTED}) usec\s*"
+)
+_SUMMARY_OF = {"Average": "Avg latency", **{f"p{n}": f"p{n} latency" for n in (50, 90, 95, 99)}}
+_UNITS = {"Throughput": "infer/sec", "Successful request count": None}
+_FAILURES = ("Failed to obtain stable measurement", "cb::Error", "error:", "Error:", "failed", "Failed to")
+_NOT_KEPT_UP = "is not able to keep up with the desired load"
 
 
 class PerfAnalyzer:
     """See `jobs.protocols.Parser`."""
 
     tools: tuple[str, ...] = (TOOL,)
-    reads = "CSV (-f) and printed output of 2.x"
-    landmarks: tuple[str, ...] = ("Request concurrency:", "Request Rate:", "Throughput: ")
+    reads = "CSV (-f, --verbose-csv) and printed output of perf_analyzer 2.x, and of perf_client before it"
+    landmarks: tuple[str, ...] = ("Request concurrency: ", "Request Rate: ", SUMMARY)
     keys: Mapping[str, Mapping[str, Key]] = {TOOL: KEYS}
 
     def recognises(self, content: Content) -> str | None:
-        """Return the tool's id for its table or its printed measurements."""
-        header = first_line(content).split(",")
-        if header[0] in _LABELS and "Inferences/Second" in header:
+        """Return the tool's id for its table or what it prints before, while and after it measures."""
+        if _is_table(content):
             return TOOL
+        marks = (SETTINGS, SUMMARY, " infer/sec. Avg latency: ")
         text = content.sample
-        return TOOL if "*** Measurement Settings ***" in text or ("infer/sec" in text and "Client:" in text) else None
+        return TOOL if any(mark in text for mark in marks) or ("infer/sec" in text and "Client:" in text) else None
 
     def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
-        """Return one run a level of load."""
-        if "Inferences/Second" in first_line(content).split(","):
+        """Return one run a level of load, in the order of the file."""
+        if _is_table(content):
             return _read_table(content)
-        lines, cut = whole_lines(content, self.landmarks)
-        return _read_printed(lines, cut)
+        return _read_printed(*whole_lines(content, self.landmarks))
 
 
 def create() -> PerfAnalyzer:
@@ -71,84 +84,159 @@ def create() -> PerfAnalyzer:
     return PerfAnalyzer()
 
 
+def _is_table(content: Content) -> bool:
+    header = first_line(content).split(",")
+    return header[0] in _LOADS and "Inferences/Second" in header
+
+
 def _read_table(content: Content) -> ParseResult:
     tables, cut = read_tables(content)
-    runs = []
-    for row in tables[0].rows if tables else ():
-        run = RunBuilder()
-        for column, value in row.items():
-            if column in _LABELS:
-                run.label(_LABELS[column], number_label(value))
-            elif column in KEYS:
-                run.take(column, KEYS[column], value)
-            elif not _OTHERS.fullmatch(column) and number_label(value) is not None:
-                run.unknown(column, value, TOOL)
-        runs.append(run.build())
-    ragged = any(table.ragged for table in tables)
-    if not runs and not (cut or ragged):
+    rows = [row for table in tables if "Inferences/Second" in table.header for row in table.rows]
+    runs = _once(_read_row(row) for row in rows)
+    problem = "the table is cut" if cut or any(table.ragged for table in tables) else ""
+    if not runs and not problem:
         raise Failed("the table has no rows: nothing was measured")
-    return ParseResult(
-        tool=TOOL,
-        outcome=ParseOutcome.PARTIAL if cut or ragged else ParseOutcome.OK,
-        reason="the table is cut" if cut or ragged else "",
-        runs=tuple(run for number, run in enumerate(runs) if run not in runs[:number]),
-    )
+    outcome = ParseOutcome.PARTIAL if problem else ParseOutcome.OK
+    return ParseResult(tool=TOOL, outcome=outcome, reason=problem, runs=runs)
+
+
+def _once(runs: Iterator[ParsedRun]) -> tuple[ParsedRun, ...]:
+    """Return the runs without repetitions: the same lines printed again are the same run."""
+    kept: list[ParsedRun] = []
+    for run in runs:
+        if run not in kept:
+            kept.append(run)
+    return tuple(kept)
+
+
+def _read_row(row: Mapping[str, str]) -> ParsedRun:
+    run = RunBuilder()
+    for column, value in row.items():
+        if column in _LOADS:
+            run.label(_LOADS[column], number_label(value))
+        elif column in _PER_GPU:
+            _take_per_gpu(run, column, value)
+        elif column in KEYS:
+            run.take(column, KEYS[column], value)
+        elif not _OTHER_COLUMNS.fullmatch(column) and number_label(value) is not None:
+            run.unknown(column, value, TOOL)
+    return run.build()
+
+
+def _take_per_gpu(run: RunBuilder, column: str, cell: str) -> None:
+    """Take a cell such as `GPU-<uuid>:55.3;` where it holds one GPU: of several, some may have stood idle."""
+    entries = [entry for entry in cell.split(";") if entry.strip()]
+    if len(entries) == 1 and ":" in entries[0]:
+        run.take(column, KEYS[column], entries[0].rpartition(":")[2])
+
+
+@dataclass(slots=True, kw_only=True)
+class _Level:
+    """What was printed of one level of load, with the settings that stood before it."""
+
+    load: str
+    at: str
+    model: str | None
+    batch: str | None
+    values: list[tuple[str, str, str | None]] = field(default_factory=list)
+    section: str = ""
+    is_closed: bool = False
+    """Whether a line followed that can only stand after the last value."""
+    has_warning: bool = False
 
 
 def _read_printed(lines: Sequence[str], cut: bool) -> ParseResult:
-    model = next((m["model"] for line in lines if (m := _MODEL.search(line))), None)
-    batch = next((m["batch"] for line in lines if (m := _BATCH.fullmatch(line))), None)
-    levels = list(_levels(lines))
-    runs: list[ParsedRun] = []
-    for level in levels:
-        run = _read_level(level, model, batch)
-        if run.metrics and run not in runs:
-            runs.append(run)
+    levels, summaries = _levels(lines)
+    measured = [level for level in levels if level.values]
+    runs = _once(_read_level(level) for level in measured) or _once(summary.build() for summary in summaries)
     if not runs:
-        if any("Failed to" in line or "error:" in line.lower() for line in lines):
-            said = [line.strip() for line in lines if "Failed to" in line or "error:" in line.lower()]
+        said = [line.strip() for line in lines if any(word in line for word in _FAILURES)]
+        if said:
             raise Failed(f"the benchmark failed: {said[-1][:200]}")
         return ParseResult(tool=TOOL, outcome=ParseOutcome.PARTIAL, reason="the text ends before a measurement")
-    open_end = any("truncated" in run.flags for run in runs) or (
-        cut and "infer/sec, latency" not in "".join(lines[-3:])
-    )
-    return ParseResult(
-        tool=TOOL,
-        outcome=ParseOutcome.PARTIAL if open_end else ParseOutcome.OK,
-        reason="the text ends inside a measurement" if open_end else "",
-        runs=tuple(runs),
-    )
+    problem = ""
+    if any("truncated" in run.flags for run in runs):
+        problem = "the text ends inside a measurement"
+    elif not measured:
+        problem = "only the summary: the measurements themselves are missing"
+    elif levels[-1] is not measured[-1] and not summaries:
+        problem = f"the text ends before the result of {levels[-1].load} {levels[-1].at}"
+    outcome = ParseOutcome.PARTIAL if problem else ParseOutcome.OK
+    return ParseResult(tool=TOOL, outcome=outcome, reason=problem, runs=runs)
 
 
-def _levels(lines: Sequence[str]) -> Iterator[list[tuple[str, str, str | None]]]:
-    """Yield what was printed of each level of load: (key, value, unit), the level itself first."""
-    level: list[tuple[str, str, str | None]] = []
-    where = ""
+def _levels(lines: Sequence[str]) -> tuple[list[_Level], list[RunBuilder]]:
+    """Return the levels of load in order, and a run for each line of a summary of which there is no level."""
+    levels: list[_Level] = []
+    summaries: list[RunBuilder] = []
+    model = batch = latency = None
     for line in lines:
-        if found := _LEVEL.fullmatch(line):
-            if level:
-                yield level
-            level, where = [(found["name"], found["value"], None)], ""
-        elif _CLIENT.fullmatch(line) or _SERVER.fullmatch(line):
-            where = line.strip()
-        elif level and (pair := _PAIR.fullmatch(line)):
-            own = where == "Client:" or pair["key"] == "Successful request count"
-            if own and pair["key"] != "Request count":
-                level.append((pair["key"], pair["value"], pair["unit"]))
-    if level:
-        yield level
+        if found := _COMMAND.search(line):
+            model, batch = found["model"], None
+        elif line.strip() == SETTINGS:
+            batch = None
+        elif found := _SETTING.fullmatch(line):
+            batch = found["batch"]
+        elif found := _LOAD.fullmatch(line):
+            levels.append(_Level(load=found["load"], at=found["value"], model=model, batch=batch))
+        elif SUMMARY in line:
+            latency = _SUMMARY_OF.get(line.partition(SUMMARY)[2].split(" ")[0])
+            _close(levels)
+        elif found := _SUMMARY_LINE.fullmatch(line):
+            summaries.append(_read_summary(found, latency, model))
+        else:
+            _take_line(levels, line, model, batch)
+    return levels, summaries
 
 
-def _read_level(level: Sequence[tuple[str, str, str | None]], model: str | None, batch: str | None) -> ParsedRun:
+def _close(levels: Sequence[_Level]) -> None:
+    if levels:
+        levels[-1].is_closed = True
+
+
+def _take_line(levels: list[_Level], line: str, model: str | None, batch: str | None) -> None:
+    found = _SECTION.fullmatch(line)
+    if found and found["section"] == "Client" and (not levels or levels[-1].values):
+        levels.append(_Level(load="", at="", model=model, batch=batch))
+    if not levels:
+        return
+    level = levels[-1]
+    if found:
+        level.section = found["section"]
+        return
+    level.has_warning = level.has_warning or _NOT_KEPT_UP in line
+    found = _VALUE.fullmatch(line)
+    if found is None:
+        level.is_closed = level.is_closed or (level.section == "Server" and "Avg request latency:" in line)
+        return
+    section = "Server" if found["key"] == "Successful request count" else "Client"
+    if level.section == section and found["unit"] == _UNITS.get(found["key"], "usec"):
+        level.values.append((found["key"], found["value"], found["unit"]))
+
+
+def _read_level(level: _Level) -> ParsedRun:
     run = RunBuilder()
-    name, value, _ = level[0]
-    run.label("model", model)
-    run.label("batch", number_label(batch or ""))
-    run.label("concurrency" if name == "Request concurrency" else "request_rate", number_label(value))
-    for own, printed, unit in level[1:]:
-        run.take_as(own, KEYS[own].metric, _UNITS[unit], printed)
-    if "Throughput" not in {own for own, _, _ in level} or (
-        "Avg latency" not in {own for own, _, _ in level} and "p50 latency" not in {own for own, _, _ in level}
-    ):
+    run.label("model", level.model)
+    run.label("batch", number_label(level.batch or ""))
+    if level.load:
+        run.label(_LOADS[level.load], number_label(level.at))
+    for own, value, _ in level.values:
+        if own in KEYS:
+            run.take(own, KEYS[own], value)
+    printed = {own for own, _, _ in level.values}
+    whole = level.is_closed or ({"Throughput", "p99 latency"} <= printed and level.section == "Client")
+    if not whole:
         run.flag("truncated")
+    if level.has_warning:
+        run.flag("tool_warnings")
     return run.build()
+
+
+def _read_summary(found: re.Match[str], latency: str | None, model: str | None) -> RunBuilder:
+    run = RunBuilder()
+    run.label("model", model)
+    run.label(_LOADS[found["load"]], number_label(found["value"]))
+    run.take("throughput", KEYS["Throughput"], found["rate"])
+    if latency:
+        run.take(latency, KEYS[latency], found["latency"])
+    return run
