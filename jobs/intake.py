@@ -10,7 +10,7 @@ import gzip
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
@@ -96,7 +96,7 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def arrivals(files: Iterable[Handed], stdin: BinaryIO | None = None) -> Iterator[Arrival]:
+def arrivals(files: Iterable[Handed], stdin: BinaryIO | None = None) -> Generator[Arrival]:
     """Yield what each file holds, members of archives one by one; a temporary copy lives until the next one."""
     with tempfile.TemporaryDirectory(prefix="tracker-intake-") as folder:
         scratch = Path(folder) / "member"

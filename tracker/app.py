@@ -7,6 +7,8 @@ import getpass
 import os
 import socket
 from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -168,6 +170,27 @@ class App:
     def rerun_series(self, series: str, release: str, who: str) -> list[str]:
         """Queue every repeat of a release that a series has once more; return the new runs' public ids."""
         return requests.rerun_series(self.context, series, release, who=who)
+
+    def ingest(self, upload: Path, said: Mapping[str, Any], who: str) -> list[dict[str, Any]]:
+        """Keep the results in an uploaded file, a packed one's each; return what became of them."""
+        from jobs.intake import Handed, arrivals
+        from tracker.pipeline.deposit import deposit
+        from tracker.pipeline.origins import read_origin
+
+        name = str(said["name"])
+        origin = read_origin(
+            said["component"],
+            said["release"],
+            said.get("image"),
+            said.get("host"),
+            said.get("label") or (),
+            said.get("at"),
+            history=bool(said.get("history")),
+        )
+        tool, replace = said.get("tool", "auto"), bool(said.get("replace"))
+        with closing(arrivals([Handed(path=upload, name=name, shown=name)])) as arriving:
+            found = deposit(self.context, origin, arriving, who=who, tool=tool, replace=replace)
+            return [asdict(one) for one in found]
 
     def cancel(self, run_id: str, who: str) -> None:
         """Cancel a queued or running run."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,16 +14,10 @@ from tracker.cli.access import opened
 from tracker.cli.options import Json, examples
 from tracker.cli.output import Column, note, write, write_json, write_table
 from tracker.cli.parse import FailOn, Paths, Tool, end_by_outcome, read_outcomes
-from tracker.errors import UserError
 
 if TYPE_CHECKING:
     from jobs.intake import Arrival
-    from jobs.measurements import Label
     from tracker.pipeline.deposit import Deposited
-    from tracker.pipeline.deposit_rows import Origin
-
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -65,14 +58,15 @@ def ingest(
     from jobs.reading import AUTO, parser_of
     from tracker.app import whoami
     from tracker.pipeline.deposit import deposit
+    from tracker.pipeline.origins import read_origin
 
     bad = read_outcomes(fail_on)
     if tool != AUTO:
         parser_of(tool)
     origin = read_origin(component, release, image, host, label or [], at, history=history)
     files = find_files(paths)
-    with opened() as app:
-        arriving = _counted(arrivals(files, sys.stdin.buffer), len(files))
+    with opened() as app, closing(arrivals(files, sys.stdin.buffer)) as found:
+        arriving = _counted(found, len(files))
         answers = list(deposit(app.context, origin, arriving, who=whoami(), tool=tool, replace=replace))
         running = app.daemon_state()["running"]
     if as_json:
@@ -85,67 +79,6 @@ def ingest(
     if "conflict" in statuses:
         raise typer.Exit(2)
     end_by_outcome(["refused" if a.status == "refused" else a.outcome for a in answers], bad)
-
-
-def read_origin(
-    component: str,
-    release: str,
-    image: str | None,
-    host: str | None,
-    labels: Iterable[str],
-    at: str | None,
-    *,
-    history: bool,
-) -> Origin:
-    """Return what is said of all results; UserError for what cannot be meant."""
-    from tracker.pipeline.deposit_rows import Origin
-
-    for name, value in (("component", component), ("host", host)):
-        if value is not None and not _NAME.fullmatch(value):
-            raise UserError(f"--{name}: expected letters, digits and . _ + - (at most 100), found {value!r}")
-    if not release.strip() or len(release) > 200 or "/" in release or not release.isprintable():
-        raise UserError(f"--release: expected a published name such as 1.2.0rc2, found {release!r}")
-    if image is not None and not _DIGEST.fullmatch(image):
-        raise UserError(f"--image: expected sha256: and 64 hexadecimal digits, found {image!r}")
-    return Origin(
-        component=component,
-        release=release.strip(),
-        image=image,
-        host=host,
-        labels=dict(read_label(text) for text in labels),
-        measured_at=None if at is None else read_time(at),
-        history=history,
-    )
-
-
-def read_label(text: str) -> tuple[str, Label]:
-    """Return name and value of `name=value`; UserError for an unknown name or a value that does not fit."""
-    from jobs.labels import IDENTITY_LABELS, label_problem
-    from jobs.run_builder import number_label
-    from tracker.pipeline.deposit_rows import check_label
-
-    name, equals, value = text.partition("=")
-    if not equals or not value.strip():
-        raise UserError(f"--label: expected name=value, found {text!r}")
-    check_label(name)
-    number = number_label(value)
-    plain: Label = value.strip() if number is None else number
-    if name in IDENTITY_LABELS and (problem := label_problem(name, plain)):
-        if label_problem(name, value.strip()) is not None:
-            raise UserError(f"--label: {problem}")
-        plain = value.strip()
-    return name, plain
-
-
-def read_time(text: str) -> datetime:
-    """Return a moment in UTC; UserError for one without a zone, which may be any of 24 hours."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UserError(f"--at: expected a time such as 2026-11-30T08:00:00Z, found {text!r}") from None
-    if moment.tzinfo is None:
-        raise UserError(f"--at: {text!r} has no zone; write 2026-11-30T08:00:00Z or +01:00 at its end")
-    return moment.astimezone(UTC)
 
 
 def _counted(arriving: Iterator[Arrival], files: int) -> Iterator[Arrival]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,11 +51,12 @@ def parse(paths: Paths, tool: Tool = "auto", fail_on: FailOn = "", as_json: Json
         parser_of(tool)
     files = find_files(paths)
     results = []
-    for number, arrival in enumerate(arrivals(files, sys.stdin.buffer), start=1):
-        found = refused(arrival.problem) if arrival.content is None else read_result(arrival.content, tool)
-        results.append(result_json(arrival.shown, found))
-        if len(files) > 1 and not as_json and sys.stderr.isatty() and number % 50 == 0:
-            note(f"read {number} files ...")
+    with closing(arrivals(files, sys.stdin.buffer)) as arriving:
+        for number, arrival in enumerate(arriving, start=1):
+            found = refused(arrival.problem) if arrival.content is None else read_result(arrival.content, tool)
+            results.append(result_json(arrival.shown, found))
+            if len(files) > 1 and not as_json and sys.stderr.isatty() and number % 50 == 0:
+                note(f"read {number} files ...")
     if as_json:
         write_json(results)
     else:

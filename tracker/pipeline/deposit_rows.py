@@ -9,12 +9,11 @@ from typing import Any
 
 from jobs.environment import hardware_fingerprint
 from jobs.fingerprint import canonical_labels, fingerprint
-from jobs.labels import FACTS, IDENTITY_LABELS
+from jobs.labels import IDENTITY_LABELS
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult, Reading
 from jobs.metrics import Kind, Metric, find_metric
 from jobs.protocols import PublishedBuild
 from jobs.releases import read_tag
-from tracker.errors import UserError
 from tracker.store import catalog, hosts
 from tracker.store.deposits import DepositedRun, DepositedValue, Where
 from tracker.store.engine import Session
@@ -242,17 +241,6 @@ def open_desk(session: Session, origin: Origin, *, now: datetime) -> Desk:
         given=origin.labels,
         now=now,
     )
-
-
-def check_label(name: str) -> None:
-    """Raise UserError where a label is neither identity nor a known fact."""
-    from difflib import get_close_matches
-
-    known = {**IDENTITY_LABELS, **FACTS}
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
-        raise UserError(f"unknown label {name!r}; {hint}")
 
 
 def _date_of(result: ParseResult) -> str:

@@ -59,6 +59,11 @@ def rerun(context: Context, named: str, *, who: str, repeats: int = 1) -> list[s
     now = context.clock.now()
     with context.store.write() as session:
         run = runs.find_run(session, named)
+        if not runs.facts_of(session, run.id or 0).suite_text:
+            raise UserError(
+                f"run {run.public_id} was measured elsewhere and handed in; measure it there again, and"
+                " `tracker ingest` the new result"
+            )
         wanted = [
             PlannedRun(
                 key=f"request-{new_public_id()}",

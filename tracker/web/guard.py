@@ -28,6 +28,9 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 TOKEN_COOKIE = "tracker_token"
 SIGN_IN_PATH = "/sign-in"
 BODY_LIMIT_BYTES = 64 * 1024
+RESULTS_PATH = "/api/v1/results"
+"""Result files are uploaded here: streamed, and larger than anything else that is sent."""
+UPLOAD_LIMIT_BYTES = 256 * 1024 * 1024
 LOCAL_NAME = "page"
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -118,7 +121,7 @@ def check_origin(headers: Headers, scheme: str, settings: Settings, *, token: bo
         return None
     if not token:
         return Refusal(reason="send 'Authorization: Bearer TOKEN'; `tracker tokens create NAME` makes a token")
-    if headers.get("content-type", "").split(";")[0].strip() != "application/json":
+    if headers.get("content-type", "").split(";")[0].strip() not in ("application/json", "application/octet-stream"):
         return Refusal(reason="send 'Content-Type: application/json'", status=415)
     return None
 
@@ -143,7 +146,10 @@ class Guard:
         if refusal is None and scope["method"] not in SAFE_METHODS:
             refusal = await self._check_change(scope, headers)
             if refusal is None:
-                receive, refusal = await _limit_body(receive)
+                if scope["path"] == RESULTS_PATH:
+                    refusal = _check_upload(headers)
+                else:
+                    receive, refusal = await _limit_body(receive)
         served = self.app if refusal is None else self.refuse(Request(scope), refusal)
         await served(scope, receive, _add_headers(send))
 
@@ -164,6 +170,14 @@ class Guard:
             )
         scope["state"]["who"] = who or LOCAL_NAME
         return None
+
+
+def _check_upload(headers: Headers) -> Refusal | None:
+    """Return why an upload is too large by its own word; what does not say is counted as it comes."""
+    length = headers.get("content-length", "0")
+    if length.isdigit() and int(length) > UPLOAD_LIMIT_BYTES:
+        return Refusal(reason=f"the file is larger than {UPLOAD_LIMIT_BYTES} bytes", status=413)
+    return None
 
 
 async def _limit_body(receive: Receive) -> tuple[Receive, Refusal | None]:

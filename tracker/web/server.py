@@ -16,7 +16,7 @@ import alerts.errors
 import jobs.errors
 from tracker.errors import TryLater, UserError
 from tracker.logs import EventLog
-from tracker.web import api
+from tracker.web import api, uploads
 from tracker.web.guard import Guard, Refusal
 from tracker.web.pages import alerts as alert_pages
 from tracker.web.pages import guide, overview, releases, runs, series
@@ -44,6 +44,7 @@ def create_web(service: WebService) -> FastAPI:
     for part in (overview, releases, series, runs, alert_pages, guide):
         app.include_router(part.router, include_in_schema=False)
     app.include_router(api.router)
+    app.include_router(uploads.router)
     _serve_files(app)
     _explain_errors(app)
     app.add_middleware(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from tracker.clock import Clock
@@ -49,6 +50,10 @@ class WebService(Protocol):
 
     def trigger(self, suite: str, release: str, who: str) -> list[str]:
         """Return the ids of the runs that were queued to measure a release with a suite."""
+        ...
+
+    def ingest(self, upload: Path, said: Mapping[str, Any], who: str) -> Sequence[Mapping[str, Any]]:
+        """Keep the results in an uploaded file; return what became of each, as `tracker ingest --json` shows it."""
         ...
 
     def cancel(self, run_id: str, who: str) -> None: ...
