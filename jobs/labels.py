@@ -23,6 +23,7 @@ _TEXTS = {
     "spec_decoding": "speculative decoding, by method",
     "offload": "what is kept off the accelerator",
     "dataset": "where the prompts come from",
+    "layout": "how prefill, decode and attention are spread over GPUs, where tp, pp and ep do not say it",
     "scenario": "which part of the work (prefill, decode, offline, server ...)",
     "backend": "the engine's backend, or the API that the load generator speaks",
     "framework": "the serving framework, where one tool measures several",
