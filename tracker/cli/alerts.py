@@ -87,7 +87,7 @@ def list_(
 
 
 def show(alert: AlertName, as_json: Json = False) -> None:
-    """Show one alert: its changes, what was decided, and who was told."""
+    """Show one alert: its changes, decisions and messages."""
     with opened() as app:
         from tracker.cli.names import find_alert_id
         from tracker.store.views.alerts import show_alert

@@ -49,9 +49,9 @@ def ingest(
     fail_on: FailOn = "",
     as_json: Json = False,
 ) -> None:
-    """Keep results that were measured elsewhere: files, folders, patterns, archives, standard input.
+    """Keep results that were measured elsewhere.
 
-    The same content again changes nothing. Other content under the same name, release and host is refused, unless it
+    Files, folders, patterns, archives and standard input are read. The same content again changes nothing. Other content under the same name, release and host is refused, unless it
     replaces what is stored. Exit code 2 when a file was refused.
     """
     from jobs.intake import arrivals, find_files
