@@ -50,11 +50,11 @@ class RunBuilder:
         if plain is not None:
             self._facts[name] = plain
 
-    def take(self, own_key: str, key: Key, raw: object, *, samples: int | None = None) -> None:
+    def take(self, own_key: str, key: Key, raw: object, *, samples: int | None = None, said: str = "") -> None:
         """Take the value that a tool printed under `own_key`; one that may not enter a series is set aside.
 
         Numbers in words such as `n/a` are absent. A latency of 0 sets the flag `implausible_zero`, failed requests
-        set `requests_failed`.
+        set `requests_failed`. `said` stands in place of the digits where the parser computed the value from many.
         """
         text = str(raw).strip() if raw is not None else ""
         if text.lower() in NOT_MEASURED:
@@ -76,7 +76,7 @@ class RunBuilder:
                 self.reject(own_key, raw, f"{metric.name} is already given as {earlier.key!r}: {earlier.raw}", key.unit)
             return
         self._metrics[metric.name] = Reading(
-            value=value, unit=metric.unit, key=own_key, raw=text, raw_unit=key.unit, samples=samples
+            value=value, unit=metric.unit, key=own_key, raw=said or text, raw_unit=key.unit, samples=samples
         )
         if metric.name == "requests_failed" and value > 0:
             self.flag("requests_failed")
