@@ -21,6 +21,8 @@ _SAME_UNIT = frozenset({None, "per sec", "count", "requests"})
 """How a row may name the metric's own unit, or leave it out."""
 _POWER = re.compile(r"GPU Power Usage \(W\)")
 _MEMORY = re.compile(r"GPU Memory Used \(GB\)")
+_ORDERS = ([("avg",), ("Value",)], [("avg",)], [("Value",)])
+"""What may stand in one file: percentiles, then single values; one alone where it is cut or no request finished."""
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+\.\d+")
 
 
@@ -41,8 +43,8 @@ def read_percentile_rows(content: Content, rows: Rows) -> ParseResult:
     """
     tables, cut = read_tables(content)
     results = [table for table in tables if table.header[:1] == ("Metric",) and "GPU" not in table.header]
-    if sum("avg" in table.header for table in results) > 1:
-        raise Refused("two tables of percentiles in one file: nobody can tell which result a row belongs to")
+    if [table.header[1:2] for table in results] not in _ORDERS:
+        raise Refused("the tables of more than one result in one file: nobody can tell which result a row belongs to")
     run = RunBuilder()
     for row in _rows_once(results, run):
         _take_row(run, row, rows)
@@ -55,7 +57,8 @@ def read_percentile_rows(content: Content, rows: Rows) -> ParseResult:
         raise Failed("no request finished: the table holds no usable value")
     built = run.build()
     outcome = ParseOutcome.PARTIAL if problem else ParseOutcome.OK
-    return ParseResult(tool=rows.tool, outcome=outcome, reason=problem, runs=(built,) if built.metrics else ())
+    runs = (built,) if set(built.metrics) - {"requests_failed"} else ()
+    return ParseResult(tool=rows.tool, outcome=outcome, reason=problem, runs=runs)
 
 
 def _rows_once(tables: Sequence[Table], run: RunBuilder) -> Iterator[Mapping[str, str]]:

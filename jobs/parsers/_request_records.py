@@ -31,6 +31,7 @@ class _Counts:
     finished: int = 0
     failed: int = 0
     values: dict[str, list[float]] = field(default_factory=dict)
+    phase_keys: set[str] = field(default_factory=set)
 
 
 def is_request_record(value: object) -> bool:
@@ -86,6 +87,9 @@ def _records(content: Content) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _count(counts: _Counts, record: Mapping[str, Any], families: Mapping[str, str], number: int) -> None:
     metadata, metrics = record["metadata"], record["metrics"]
+    counts.phase_keys |= {"credit_phase", "benchmark_phase"} & metadata.keys()
+    if len(counts.phase_keys) > 1:
+        raise Refused(f"line {number} was written by another version of the tool: these are records of two runs")
     phase = metadata.get("benchmark_phase", metadata.get("credit_phase", "profiling"))
     if phase == "warmup" or metadata.get("phase_kind") == "warmup":
         return

@@ -14,6 +14,7 @@ from jobs.content import Content
 from jobs.errors import Failed, Refused
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import STATISTICS, Key
+from jobs.parsers._lines import PRINTED
 from jobs.parsers._percentile_rows import (
     COLUMNS,
     Rows,
@@ -45,6 +46,7 @@ ROWS = Rows(
 )
 _OTHER_TAGS = re.compile(r"time_to_second_token|image_\w+|request_goodput|\w+_per_request|num_\w+|\w+_sequence_length")
 _COLUMN = re.compile(r"(?:(?P<statistic>p\d+|Avg\.) )?(?P<name>[^()]+?) \((?P<unit>[^()]+)\)")
+_NUMBER = re.compile(PRINTED, re.IGNORECASE)
 _LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
 _ANALYZE_LABELS = {**_LOADS, "ISL": "isl", "Num Dataset Entries": "dataset_entries"}
 _POWER, _MEMORY = "gpu_power_usage", "gpu_memory_used"
@@ -158,8 +160,9 @@ def _read_analyze(content: Content) -> ParseResult:
     table = tables[0] if tables else None
     if table is None or "Config Name" not in table.header:
         raise Refused("expected a table with Config Name and Concurrency or Request Rate")
+    rows = [row for row in table.rows if _is_whole(row)]
     runs: list[ParsedRun] = []
-    for row in table.rows:
+    for row in rows:
         run = RunBuilder()
         run.label("name", row["Config Name"])
         for column, value in row.items():
@@ -169,7 +172,7 @@ def _read_analyze(content: Content) -> ParseResult:
                 _take_column(run, column, value)
         if (built := run.build()) not in runs:
             runs.append(built)
-    whole = not cut and not any(each.ragged for each in tables)
+    whole = not cut and len(rows) == len(table.rows) and not any(each.ragged for each in tables)
     if whole and not any(run.metrics for run in runs):
         raise Failed("no configuration has a usable value")
     return ParseResult(
@@ -178,6 +181,11 @@ def _read_analyze(content: Content) -> ParseResult:
         reason="" if whole else "the table is cut",
         runs=tuple(runs),
     )
+
+
+def _is_whole(row: Mapping[str, str]) -> bool:
+    """Return whether every cell beside the name is a number, as `analyze` writes them; else the row is damaged."""
+    return all(_NUMBER.fullmatch(cell) for column, cell in row.items() if column != "Config Name")
 
 
 def _take_column(run: RunBuilder, column: str, value: str) -> None:

@@ -7,7 +7,7 @@ Source: triton-inference-server/perf_analyzer src/report_writer.cc, inference_pr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jobs.content import Content
@@ -15,6 +15,7 @@ from jobs.errors import Failed
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import Key, statistic_keys
 from jobs.parsers._lines import PRINTED, whole_lines
+from jobs.parsers._repeats import without_repeats
 from jobs.parsers._tables import first_line, read_tables
 from jobs.run_builder import RunBuilder, number_label
 
@@ -43,7 +44,7 @@ _LOAD = re.compile(
 )
 _VALUE = re.compile(
     rf"\s*(?P<key>Throughput|Avg latency|p\d+ latency|Successful request count): (?P<value>{PRINTED})"
-    r"(?: (?P<unit>infer/sec|usec))?(?: \(.*\))?\s*"
+    r"(?: (?P<unit>infer/sec|usec))?(?: \(standard deviation \d+ usec\))?\s*"
 )
 _SECTION = re.compile(r"\s*(?P<section>Client|Server|Server Prometheus Metrics|Composing models):\s*")
 _SUMMARY_LINE = re.compile(
@@ -92,21 +93,14 @@ def _is_table(content: Content) -> bool:
 def _read_table(content: Content) -> ParseResult:
     tables, cut = read_tables(content)
     rows = [row for table in tables if "Inferences/Second" in table.header for row in table.rows]
-    runs = _once(_read_row(row) for row in rows)
-    problem = "the table is cut" if cut or any(table.ragged for table in tables) else ""
+    own = [row for row in rows if number_label(next(iter(row.values()))) is not None]
+    foreign = [row for row in rows if row not in own and list(row) != list(row.values())]
+    runs = without_repeats(_read_row(row) for row in own)
+    problem = "the table is cut, or not all rows are its own" if cut or foreign or any(t.ragged for t in tables) else ""
     if not runs and not problem:
         raise Failed("the table has no rows: nothing was measured")
     outcome = ParseOutcome.PARTIAL if problem else ParseOutcome.OK
     return ParseResult(tool=TOOL, outcome=outcome, reason=problem, runs=runs)
-
-
-def _once(runs: Iterator[ParsedRun]) -> tuple[ParsedRun, ...]:
-    """Return the runs without repetitions: the same lines printed again are the same run."""
-    kept: list[ParsedRun] = []
-    for run in runs:
-        if run not in kept:
-            kept.append(run)
-    return tuple(kept)
 
 
 def _read_row(row: Mapping[str, str]) -> ParsedRun:
@@ -144,11 +138,18 @@ class _Level:
     """Whether a line followed that can only stand after the last value."""
     has_warning: bool = False
 
+    def begins_like(self, earlier: _Level) -> bool:
+        """Return whether this is the start of `earlier`, printed again and cut."""
+        same = (self.load, self.at, self.model, self.batch) == (earlier.load, earlier.at, earlier.model, earlier.batch)
+        return same and not self.is_closed and self.values == earlier.values[: len(self.values)]
+
 
 def _read_printed(lines: Sequence[str], cut: bool) -> ParseResult:
     levels, summaries = _levels(lines)
     measured = [level for level in levels if level.values]
-    runs = _once(_read_level(level) for level in measured) or _once(summary.build() for summary in summaries)
+    if any(measured[-1].begins_like(earlier) for earlier in measured[:-1]):
+        measured.pop()
+    runs = without_repeats(map(_read_level, measured)) or without_repeats(summary.build() for summary in summaries)
     if not runs:
         said = [line.strip() for line in lines if any(word in line for word in _FAILURES)]
         if said:
@@ -183,7 +184,7 @@ def _levels(lines: Sequence[str]) -> tuple[list[_Level], list[RunBuilder]]:
             latency = _SUMMARY_OF.get(line.partition(SUMMARY)[2].split(" ")[0])
             _close(levels)
         elif found := _SUMMARY_LINE.fullmatch(line):
-            summaries.append(_read_summary(found, latency, model))
+            summaries.append(_read_summary(found, latency, None if levels else model))
         else:
             _take_line(levels, line, model, batch)
     return levels, summaries
