@@ -22,6 +22,7 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.reading import keeping, reading
 from tests.tracker.seed import Shape, make_template, seed
 from tracker.store.engine import open_store
 
@@ -38,7 +39,7 @@ IDLE_S = 20.0
 def main() -> None:
     """Measure everything and print one table."""
     table = Table("what", "median", "floor", "ratio", "target", title="The service's own speed")
-    for rows in (start_up, serving, idling, claiming, analyzing):
+    for rows in (start_up, reading, keeping, serving, idling, claiming, analyzing):
         for name, figure, unit, floor, target in rows():
             shown = f"{floor:.3f} {unit}" if floor is not None else ""
             ratio = f"{figure / floor:.1f}" if floor else ""

@@ -51,8 +51,9 @@ def ingest(
 ) -> None:
     """Keep results that were measured elsewhere.
 
-    Files, folders, patterns, archives and standard input are read. The same content again changes nothing. Other content under the same name, release and host is refused, unless it
-    replaces what is stored. Exit code 2 when a file was refused.
+    Files, folders, patterns, archives and standard input are read. The same content again changes nothing. Other
+    content under the same name, release and host is refused, unless it replaces what is stored. Exit code 2 when a
+    file was refused.
     """
     from jobs.intake import arrivals, find_files
     from jobs.reading import AUTO, parser_of

@@ -15,7 +15,7 @@ from jobs.metrics import Kind, Metric, find_metric
 from jobs.protocols import PublishedBuild
 from jobs.releases import read_tag
 from tracker.store import catalog, hosts
-from tracker.store.deposits import DepositedRun, DepositedValue, Where
+from tracker.store.deposits import DepositedRun, DepositedValue, NamedSeries, Where
 from tracker.store.engine import Session
 from tracker.store.quarantine import SetAside
 from tracker.store.series import SeriesIdentity
@@ -60,7 +60,10 @@ class Desk:
     host: str
     given: Mapping[str, Label]
     now: datetime
+    of_host: tuple[int, str] | None
+    """Id and fingerprint of the hardware that the host is known to have."""
     _hardware: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _named: dict[tuple[int, int, str], NamedSeries] = field(default_factory=dict)
     _configs: dict[str, int] = field(default_factory=dict)
     _suites: dict[str, int] = field(default_factory=dict)
 
@@ -108,7 +111,7 @@ class Desk:
         usable = not failed and "snapshot" not in run.flags
         values = [
             DepositedValue(
-                identity=self._identity(metric, labels, config_id, hardware_id, hardware, tool),
+                series=self._series(metric, labels, config_id, hardware_id, hardware, tool),
                 value=reading.value,
                 samples=_samples_behind(metric, reading, run),
                 spread=reading.spread,
@@ -141,6 +144,16 @@ class Desk:
             return False
         return read_tag(stated, self.component).version not in (None, known)
 
+    def _series(
+        self, metric: Metric, labels: Mapping[str, Label], config_id: int, hardware_id: int, hardware: str, tool: str
+    ) -> NamedSeries:
+        """Return the series of a metric and config with its name, worked out once."""
+        place = (config_id, hardware_id, metric.name)
+        if place not in self._named:
+            identity = self._identity(metric, labels, config_id, hardware_id, hardware, tool)
+            self._named[place] = NamedSeries(identity=identity, name=identity.fingerprint)
+        return self._named[place]
+
     def _identity(
         self, metric: Metric, labels: Mapping[str, Label], config_id: int, hardware_id: int, hardware: str, tool: str
     ) -> SeriesIdentity:
@@ -164,8 +177,8 @@ class Desk:
     def _hardware_of(self, session: Session, stated: Mapping[str, Label]) -> tuple[int, str]:
         """Return the id and fingerprint of the hardware that a result states, of the host's, or of none known."""
         gpu, count = stated.get("gpu"), stated.get("gpu_count")
-        if gpu is None and (known := hosts.hardware_of_host(session, self.host)):
-            return known
+        if gpu is None and self.of_host is not None:
+            return self.of_host
         labels: dict[str, Label] = {"hardware": UNKNOWN} if gpu is None else {"gpu": str(gpu)}
         if gpu is not None and count is not None:
             labels["gpu_count"] = count
@@ -240,6 +253,7 @@ def open_desk(session: Session, origin: Origin, *, now: datetime) -> Desk:
         host=host,
         given=origin.labels,
         now=now,
+        of_host=hosts.hardware_of_host(session, host),
     )
 
 

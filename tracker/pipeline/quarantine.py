@@ -108,7 +108,7 @@ def _let_in(
     known, value = _understand(held, labels, metric, unit)
     config_id = catalog.save_configs(session, [labels])[0]
     identity = _identity(held, known, labels, config_id)
-    series_id = deposits.series_ids(session, [identity])[identity.fingerprint]
+    series_id = deposits.series_ids(session, {identity.fingerprint: identity})[identity.fingerprint]
     if quarantine.is_measured(session, series_id, run.id or 0):
         raise UserError(f"the series of {known.name} has a value of run {run.public_id} already")
     series.add_measurements(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -34,10 +34,18 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSeries:
+    """A series with its fingerprint, which takes a while to work out."""
+
+    identity: SeriesIdentity
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DepositedValue:
     """One valid value and the series it belongs to."""
 
-    identity: SeriesIdentity
+    series: NamedSeries
     value: float
     samples: int | None
     spread: float | None
@@ -218,10 +226,11 @@ def _fill(
 
 
 def _insert_values(session: Session, where: Where, runs: Sequence[tuple[DepositedRun, int]]) -> None:
-    ids = series_ids(session, [value.identity for run, _ in runs for value in run.values])
+    named = {value.series.name: value.series.identity for run, _ in runs for value in run.values}
+    ids = series_ids(session, named)
     rows: list[dict[str, Any]] = [
         {
-            "series_id": ids[value.identity.fingerprint],
+            "series_id": ids[value.series.name],
             "run_id": run_id,
             "release_id": where.release_id,
             "host_id": where.host_id,
@@ -239,14 +248,13 @@ def _insert_values(session: Session, where: Where, runs: Sequence[tuple[Deposite
     series.mark_dirty(session, {row["series_id"] for row in rows})
 
 
-def series_ids(session: Session, identities: Sequence[SeriesIdentity]) -> dict[str, int]:
+def series_ids(session: Session, wanted: Mapping[str, SeriesIdentity]) -> dict[str, int]:
     """Return the ids of series by their fingerprint, made on first sight; one that is there keeps what it has."""
-    wanted = {identity.fingerprint: identity for identity in identities}
     known = _known_series(session, list(wanted))
-    missing = [identity for name, identity in wanted.items() if name not in known]
+    missing = {name: identity for name, identity in wanted.items() if name not in known}
     if missing:
-        insert_new(session, SeriesRow, [series.new_row(identity) for identity in missing])
-        known |= _known_series(session, [identity.fingerprint for identity in missing])
+        insert_new(session, SeriesRow, [series.new_row(identity) for identity in missing.values()])
+        known |= _known_series(session, list(missing))
     return known
 
 
