@@ -23,6 +23,10 @@ _MOST_NAMES = 500
 """Names in one query; databases limit how many a statement may have."""
 
 
+KEY_PREFIX = "file-"
+"""How the key of a run begins whose result was handed in."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
     """What all results of one hand-in share."""
@@ -67,6 +71,11 @@ class DepositedRun:
     output: dict[str, Any]
     values: tuple[DepositedValue, ...] = ()
     set_aside: tuple[SetAside, ...] = field(default=())
+
+
+def is_handed_in(run: RunRow) -> bool:
+    """Return whether a run was measured elsewhere."""
+    return run.key.startswith(KEY_PREFIX)
 
 
 def hold(session: Session) -> None:
