@@ -59,8 +59,9 @@ def read_request_records(content: Content, tool: str, families: Mapping[str, str
     run.take("records with error null", Key("requests_ok", "count"), counts.finished)
     run.take("records with error set", Key("requests_failed", "count"), counts.failed)
     for tag, found in counts.values.items():
-        own = f"metrics.{tag}.value, mean of the records"
-        run.take(own, Key(f"{families[tag]}_mean_ms", "ms"), repr(statistics.fmean(found)), samples=len(found))
+        key = Key(f"{families[tag]}_mean_ms", "ms")
+        mean = repr(statistics.fmean(found))
+        run.take(f"metrics.{tag}.value", key, mean, samples=len(found), said="mean of the records")
     return ParseResult(tool=tool, outcome=ParseOutcome.OK, runs=(run.build(),))
 
 
