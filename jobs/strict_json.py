@@ -38,13 +38,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _CUT_ESCAPE = re.compile(r"\\?u?[0-9a-fA-F]{0,3}")
+_CUT_NUMBER = re.compile(r"\.|[eE][-+]?")
 
 
 def _explain(error: json.JSONDecodeError, text: str) -> Refused | Cut:
     where = f"line {error.lineno} column {error.colno}"
     rest = text[error.pos :].rstrip() if len(text) - error.pos < 64 else text
     at_the_end = not rest or error.msg.startswith("Unterminated") or any(word.startswith(rest) for word in _WORDS)
-    if text.lstrip()[:1] in ("{", "[") and (at_the_end or _CUT_ESCAPE.fullmatch(rest)):
+    if text.lstrip()[:1] in ("{", "[") and (at_the_end or _CUT_ESCAPE.fullmatch(rest) or _CUT_NUMBER.fullmatch(rest)):
         return Cut(f"the file is cut off: the JSON does not end ({where})")
     return Refused(f"expected JSON, found something else at {where}: {error.msg}")
 

@@ -1,6 +1,6 @@
-"""Reads the token-position variant of vLLM's serving JSON that InferenceX writes: keys without `_ms`, in seconds.
+"""Reads InferenceX's token-position benchmark, after vLLM's: keys and printed lines without `ms`, in seconds.
 
-`input_throughput` is not the total. Source: SemiAnalysisAI/InferenceX utils/bench_serving.
+`input_throughput` is not the total. Source: SemiAnalysisAI/InferenceX experimental/token_position_decode_slo.
 """
 
 from __future__ import annotations
@@ -8,79 +8,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jobs.content import Content
-from jobs.errors import Failed
-from jobs.measurements import Label, ParseOutcome, ParseResult
-from jobs.metrics import Key, statistic_keys
-from jobs.parsers import _serving_log as serving
-from jobs.run_builder import RunBuilder
-from jobs.strict_json import Number
+from jobs.measurements import Label, ParseResult
+from jobs.metrics import Key
+from jobs.parsers import _serving_log as log
+from jobs.parsers._serving_json import first_result, keys_of, read_records, read_serving, writer_of_record
 
-TOOL = "inferencex_token_position"
-_WORDS = {"mean": "mean", "p50": "median", "p90": "p90", "p95": "p95", "p99": "p99"}
+TOOL = log.SECONDS
 KEYS: Mapping[str, Key] = {
-    "request_throughput": Key("req_s", "req/s"),
-    "output_throughput": Key("output_tok_s", "tok/s"),
+    **keys_of("e2el", "", "s"),
     "total_token_throughput": Key("total_tok_s", "tok/s"),
-    "completed": Key("requests_ok", "count"),
-    **statistic_keys("{}_ttft", "ttft", "s", _WORDS),
-    **statistic_keys("{}_tpot", "tpot", "s", _WORDS),
-    **statistic_keys("{}_itl", "itl", "s", _WORDS),
-    **statistic_keys("{}_e2el", "e2e", "s", _WORDS),
 }
-_OTHERS = frozenset(
-    {
-        "num_prompts",
-        "request_rate",
-        "burstiness",
-        "max_concurrency",
-        "duration",
-        "good_completed",
-        "total_input_tokens",
-        "total_output_tokens",
-        "request_goodput",
-        "input_throughput",
-    }
-)
 
 
 class TokenPosition:
     """See `jobs.protocols.Parser`."""
 
     tools: tuple[str, ...] = (TOOL,)
-    reads = "serving JSON in seconds"
-    landmarks: tuple[str, ...] = ()
-    keys: Mapping[str, Mapping[str, Key]] = {TOOL: KEYS}
+    reads = "serving result in seconds: JSON, printed"
+    landmarks: tuple[str, ...] = log.LANDMARKS
+    keys: Mapping[str, Mapping[str, Key]] = {TOOL: {**KEYS, **log.KEYS}}
 
     def recognises(self, content: Content) -> str | None:
-        """Return the tool's id for a serving result whose latencies have no unit in their keys."""
-        outline = content.outline
-        if not isinstance(outline, dict) or "num_prompts" not in outline or "tput_per_gpu" in outline:
-            return None
-        return (
-            TOOL
-            if {"median_ttft", "median_tpot", "mean_ttft", "input_throughput"} & outline.keys()
-            and ("request_throughput" in outline and "mean_ttft_ms" not in outline and "dataset_name" not in outline)
-            else None
-        )
+        """Return the tool's id for a serving result whose latencies are in seconds."""
+        record = first_result(content)
+        found = log.writer_of(content) if record is None else writer_of_record(record)
+        return TOOL if found == TOOL else None
 
     def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
-        """Return the one result."""
-        document = content.document
-        run = RunBuilder()
-        run.label("model", document.get("model_id"))
-        run.label("date", document.get("date"))
-        run.fact("requests", document.get("num_prompts"))
-        serving.take_label(run, "concurrency", document.get("max_concurrency"))
-        serving.take_label(run, "request_rate", document.get("request_rate"))
-        for own, value in document.items():
-            if own in KEYS:
-                run.take(own, KEYS[own], value)
-            elif isinstance(value, Number) and own not in _OTHERS and not serving.OTHER_STATISTIC.fullmatch(own):
-                run.unknown(own, value, TOOL)
-        read = run.build()
-        if "requests_ok" in read.metrics and read.metrics["requests_ok"].value == 0:
-            raise Failed("no request finished")
-        return ParseResult(tool=TOOL, outcome=ParseOutcome.OK, runs=(read,))
+        """Return one run a result."""
+        if first_result(content) is not None:
+            return read_records(content, tool, writer_of_record, lambda record: read_serving(record, TOOL, KEYS))
+        return log.read_log(content, tool)
 
 
 def create() -> TokenPosition:

@@ -1,87 +1,108 @@
-"""Reads SGLang's benchmarks: bench_serving (printed, JSONL of all versions) and bench_one_batch (JSONL, seconds).
+"""Reads SGLang's benchmarks: bench_serving (printed, JSON Lines of all versions), bench_one_batch, one_batch_server.
 
-SGLang prints no count of failed requests. The first JSONL (July 2024) has `ttft` and `itl` without unit or statistic:
-these are set aside. Source: sgl-project/sglang python/sglang/bench_serving.py, bench_one_batch.py.
+SGLang prints no count of failed requests. Of the first JSON Lines (July 2024) `ttft` and `itl` say neither unit nor
+statistic and are set aside; those of August 2024 are in ms without saying so. A batch is one measurement: its requests
+start and end together, so its times are their mean. The server's `last_ttft` is the slowest request's and `latency`
+the whole batch's with requests that may end apart: no metric means them. Where `last_ttft` stands, the server's
+`output_throughput` leaves the prefill out, so it is not the system's rate. Sources: sgl-project/sglang
+python/sglang/bench_serving.py, bench_one_batch.py, bench_one_batch_server.py; sglang/benchmark/ since 0.5.23.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.content import Content
-from jobs.errors import Cut, Failed, Refused
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
-from jobs.metrics import Key
-from jobs.parsers import _serving_log as serving
-from jobs.run_builder import RunBuilder
-from jobs.strict_json import Number, decode
+from jobs.metrics import Key, statistic_keys
+from jobs.parsers import _serving_log as log
+from jobs.parsers._lines import NUMBER, whole_lines
+from jobs.parsers._repeats import without_repeats
+from jobs.parsers._serving_json import first_result, keys_of, read_records, read_serving, writer_of_record
+from jobs.run_builder import RunBuilder, number_label
+from jobs.strict_json import Number, is_text
 
-SERVING, ONE_BATCH = "sglang_bench_serving", "sglang_bench_one_batch"
+SERVING, ONE_BATCH, ONE_BATCH_SERVER = log.SGLANG, "sglang_bench_one_batch", "sglang_one_batch_server"
+_AUGUST_2024 = {"mean": "mean", "p50": "median"}
 SERVING_KEYS: Mapping[str, Key] = {
-    **serving.json_keys("e2e_latency"),
+    **keys_of("e2e_latency", "_ms", "ms"),
     "total_throughput": Key("total_tok_s", "tok/s"),
     "output_token_throughput": Key("output_tok_s", "tok/s"),
+    **statistic_keys("{}_e2e_latency", "e2e", "ms", _AUGUST_2024),
+    **statistic_keys("{}_ttft", "ttft", "ms", _AUGUST_2024),
+    **statistic_keys("{}_itl", "itl", "ms", _AUGUST_2024),
 }
 ONE_BATCH_KEYS: Mapping[str, Key] = {
-    "total_latency": Key("e2e_mean_ms", "s"),
-    "latency": Key("e2e_mean_ms", "s"),
     "prefill_latency": Key("ttft_mean_ms", "s"),
-    "last_ttft": Key("ttft_mean_ms", "s"),
     "median_decode_latency": Key("itl_p50_ms", "s"),
-    "overall_throughput": Key("total_tok_s", "tok/s"),
-    "output_throughput": Key("output_tok_s", "tok/s"),
-    "median_decode_throughput": Key("output_tok_s", "tok/s"),
+    "total_latency": Key("e2e_mean_ms", "s"),
     "prefill_throughput": Key("prompt_tok_s", "tok/s"),
-    "input_throughput": Key("prompt_tok_s", "tok/s"),
+    "overall_throughput": Key("total_tok_s", "tok/s"),
 }
-_SERVING_OTHERS = frozenset(
-    {
-        "request_rate",
-        "max_concurrency",
-        "num_prompts",
-        "duration",
-        "total_input_tokens",
-        "total_input_text_tokens",
-        "total_input_vision_tokens",
-        "total_output_tokens",
-        "total_output_tokens_retokenized",
-        "input_throughput",
-        "concurrency",
-        "accept_length",
-        "max_output_tokens_per_s",
-        "max_concurrent_requests",
-        "sharegpt_output_len",
-        "random_input_len",
-        "random_output_len",
-        "random_range_ratio",
-        "output_throughput_retokenized",
-        "total_throughput_retokenized",
-    }
+SERVER_KEYS: Mapping[str, Key] = {
+    "input_throughput": Key("prompt_tok_s", "tok/s"),
+    "output_throughput": Key("output_tok_s", "tok/s"),
+    "overall_throughput": Key("total_tok_s", "tok/s"),
+}
+_BATCH_LABELS = {"run_name": "name", "batch_size": "batch", "input_len": "isl", "output_len": "osl"}
+_BATCH_OTHERS = re.compile(
+    r"median_decode_throughput|latency|last_ttft|last_gen_throughput|acc_length|cache_hit_rate|total_output_tokens"
+    r"|num_early_stopped|steady_state_\w+|avg_\w+|ttft"
 )
-_ONE_BATCH_OTHERS = frozenset({"batch_size", "input_len", "output_len", "acc_length", "cache_hit_rate"})
+_SERVER_INFO = {
+    "model_path": "model",
+    "served_model_name": "model",
+    "tp_size": "tp",
+    "pp_size": "pp",
+    "ep_size": "ep",
+    "dp_size": "dp",
+    "quantization": "quantization",
+    "kv_cache_dtype": "kv_cache_dtype",
+    "speculative_algorithm": "spec_decoding",
+}
+_STEP = re.compile(
+    rf"(?:^|.*[\]:>#]\s*)(?P<step>Prefill\.|Decode\.  median|Total\.) *latency: *(?P<latency>{NUMBER}) s,"
+    rf" (?:median )?throughput: *(?P<rate>{NUMBER}) token/s\s*"
+)
+_STEPS = {
+    "Prefill.": ("prefill_latency", "prefill_throughput"),
+    "Decode.  median": ("median_decode_latency", "median_decode_throughput"),
+    "Total.": ("total_latency", "overall_throughput"),
+}
+_BATCH = re.compile(r".*Decode +\d+\. Batch size: (?P<batch>\d+), latency: .*")
 
 
 class Sglang:
     """See `jobs.protocols.Parser`."""
 
-    tools: tuple[str, ...] = (SERVING, ONE_BATCH)
-    reads = "bench_serving of 2024 to 2026: printed, JSONL; bench_one_batch JSONL"
-    landmarks: tuple[str, ...] = (serving.TITLE,)
-    keys: Mapping[str, Mapping[str, Key]] = {SERVING: {**SERVING_KEYS, **serving.KEYS}, ONE_BATCH: ONE_BATCH_KEYS}
+    tools: tuple[str, ...] = (SERVING, ONE_BATCH, ONE_BATCH_SERVER)
+    reads = "bench_serving of 2024 to 2026 and bench_one_batch: printed, JSON Lines; one_batch_server: JSON Lines"
+    landmarks: tuple[str, ...] = (*log.LANDMARKS, "Prefill. latency: ", "Total. latency: ", "Warmup ...")
+    keys: Mapping[str, Mapping[str, Key]] = {
+        SERVING: {**SERVING_KEYS, **log.KEYS},
+        ONE_BATCH: ONE_BATCH_KEYS,
+        ONE_BATCH_SERVER: SERVER_KEYS,
+    }
 
     def recognises(self, content: Content) -> str | None:
-        """Return which of the two benchmarks wrote it."""
-        first = content.first_record
-        if first is not None:
-            return _kind_of(first)
-        return SERVING if serving.writer_of(content.sample) == "sglang" else None
+        """Return which of the benchmarks wrote it."""
+        record = first_result(content)
+        if record is not None:
+            return _writer_of(record)
+        text = content.sample
+        if ("Prefill. latency: " in text or "Total. latency: " in text) and " token/s" in text:
+            return ONE_BATCH
+        return SERVING if log.writer_of(content) == SERVING else None
 
     def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
-        """Return one run a line of JSONL, or a printed block."""
-        if content.first_record is None:
-            return serving.read_log(content, tool)
-        return _read_lines(content, tool)
+        """Return one run a line of JSON, or a printed block."""
+        if first_result(content) is not None:
+            read = _read_serving if tool == SERVING else _read_batch
+            return read_records(content, tool, _writer_of, read)
+        return log.read_log(content, tool) if tool == SERVING else _read_steps(content, self.landmarks)
 
 
 def create() -> Sglang:
@@ -89,72 +110,101 @@ def create() -> Sglang:
     return Sglang()
 
 
-def _kind_of(first: Mapping[str, Any]) -> str | None:
-    if {"batch_size", "input_len", "output_len"} <= first.keys() and {"latency", "total_latency"} & first.keys():
-        return ONE_BATCH
-    own = {"mean_e2e_latency_ms", "total_output_tokens_retokenized", "sharegpt_output_len", "accept_length"}
-    oldest = {"request_rate", "output_token_throughput"} <= first.keys()
-    return SERVING if own & first.keys() or oldest else None
+def _writer_of(record: Mapping[str, Any]) -> str | None:
+    if {"run_name", "batch_size"} <= record.keys():
+        if {"prefill_latency", "total_latency", "prefill_throughput"} & record.keys():
+            return ONE_BATCH
+        return ONE_BATCH_SERVER if {"latency", "overall_throughput"} & record.keys() else None
+    found = writer_of_record(record)
+    return found if found == SERVING else None
 
 
-def _read_lines(content: Content, tool: str) -> ParseResult:
-    runs: list[ParsedRun] = []
-    problems: list[str] = []
-    number = 0
-    for number, line in enumerate(content.lines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            document = decode(line)
-        except (Cut, Refused) as error:
-            problems.append(f"line {number} is not a whole JSON value: {error}")
-            continue
-        if not isinstance(document, dict) or _kind_of(document) != tool:
-            problems.append(f"line {number} is no result of {tool}")
-            continue
-        run = _read_one_batch(document) if tool == ONE_BATCH else _read_serving(document)
-        if run.metrics and run not in runs:
-            runs.append(run)
-    if not runs and not problems:
-        raise Failed("no line has a usable value: no request finished")
-    outcome = ParseOutcome.PARTIAL if problems else ParseOutcome.OK
-    return ParseResult(tool=tool, outcome=outcome, reason="; ".join(problems[:3]), runs=tuple(runs))
+def _read_serving(record: Mapping[str, Any]) -> ParsedRun:
+    info = record.get("server_info")
+    stated = info if isinstance(info, dict) else {}
+    labels = {name: stated[own] for own, name in _SERVER_INFO.items() if _is_stated(stated.get(own))}
+    if is_text(record.get("dataset_name")):
+        labels["dataset"] = record["dataset_name"]
+        if record["dataset_name"].startswith("random"):
+            labels.update({"isl": record.get("random_input_len"), "osl": record.get("random_output_len")})
+    if is_text(record.get("model")) and "model_id" not in record:
+        labels["model"] = record["model"]
+    return read_serving(record, SERVING, SERVING_KEYS, labels)
 
 
-def _read_serving(document: Mapping[str, Any]) -> ParsedRun:
+def _is_stated(value: object) -> bool:
+    return isinstance(value, str) and value not in ("auto", "none", "")
+
+
+def _read_batch(record: Mapping[str, Any]) -> ParsedRun:
+    tool = _writer_of(record) or ONE_BATCH
+    keys = ONE_BATCH_KEYS if tool == ONE_BATCH else SERVER_KEYS
     run = RunBuilder()
-    if document.get("completed") == "0":
-        return run.build()
-    run.label("backend", document.get("backend"))
-    run.label("dataset", document.get("dataset_name"))
-    run.label("model", document.get("model_id", document.get("model")))
-    run.fact("requests", document.get("num_prompts"))
-    serving.take_label(run, "request_rate", _rate(document.get("request_rate")))
-    serving.take_label(run, "concurrency", document.get("max_concurrency"))
-    if str(document.get("dataset_name", "")).startswith("random"):
-        run.label("isl", document.get("random_input_len"))
-        run.label("osl", document.get("random_output_len"))
-    for own, value in document.items():
-        if own in SERVING_KEYS:
-            run.take(own, SERVING_KEYS[own], value)
-        elif isinstance(value, Number) and own not in _SERVING_OTHERS and not serving.OTHER_STATISTIC.fullmatch(own):
-            run.unknown(own, value, SERVING)
+    for own, name in _BATCH_LABELS.items():
+        run.label(name, record.get(own))
+    decode_only = tool == ONE_BATCH_SERVER and "last_ttft" in record
+    for own, value in record.items():
+        if own == "output_throughput" and decode_only:
+            run.reject(own, value, "leaves the prefill out, so it is not the rate of the whole system", "tok/s")
+        elif own in keys:
+            run.take(own, keys[own], value)
+        elif isinstance(value, Number) and own not in _BATCH_LABELS and not _BATCH_OTHERS.fullmatch(own):
+            run.unknown(own, value, tool)
     return run.build()
 
 
-def _rate(value: Any) -> Any:
-    return None if value == "trace" else value
+@dataclass(slots=True)
+class _Steps:
+    """One printed batch: its figures by their JSON names, whether it is the warm-up, and its size."""
+
+    warm_up: bool | None
+    batch: str = ""
+    figures: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        return {"prefill_latency", "total_latency"} <= self.figures.keys()
 
 
-def _read_one_batch(document: Mapping[str, Any]) -> ParsedRun:
-    run = RunBuilder()
-    run.label("batch", document.get("batch_size"))
-    run.label("isl", document.get("input_len"))
-    run.label("osl", document.get("output_len"))
-    run.label("name", document.get("run_name"))
-    for own, value in document.items():
-        if own in ONE_BATCH_KEYS:
-            run.take(own, ONE_BATCH_KEYS[own], value)
-        elif isinstance(value, Number) and own not in _ONE_BATCH_OTHERS:
-            run.unknown(own, value, ONE_BATCH)
-    return run.build()
+def _steps_of(lines: Sequence[str]) -> Iterator[_Steps]:
+    """Yield the printed batches; the warm-up stands after `Warmup ...` or, in a cut text, before `Benchmark ...`."""
+    warm_up: bool | None = None
+    waiting: list[_Steps] = []
+    current: _Steps | None = None
+    for line in lines:
+        if "Warmup ..." in line or "Benchmark ..." in line:
+            for steps in waiting:
+                steps.warm_up = "Benchmark ..." in line if steps.warm_up is None else steps.warm_up
+            warm_up = "Warmup ..." in line
+        elif step := _STEP.fullmatch(line):
+            if current is None or step["step"] == "Prefill." or current.is_whole:
+                current = _Steps(warm_up)
+                waiting.append(current)
+            latency, rate = _STEPS[step["step"]]
+            current.figures.update({latency: step["latency"], rate: step["rate"]})
+        elif current is not None and (size := _BATCH.fullmatch(line)):
+            current.batch = size["batch"]
+    yield from waiting
+
+
+def _read_steps(content: Content, landmarks: Sequence[str]) -> ParseResult:
+    lines, _ = whole_lines(content, landmarks)
+    batches = [steps for steps in _steps_of(lines) if not steps.warm_up]
+    runs = []
+    for steps in batches:
+        run = RunBuilder()
+        run.label("batch", number_label(steps.batch))
+        for own, value in steps.figures.items():
+            if own in ONE_BATCH_KEYS:
+                run.take(own, ONE_BATCH_KEYS[own], value)
+        if not steps.is_whole:
+            run.flag("truncated")
+        runs.append(run.build())
+    whole = bool(batches) and all(steps.is_whole for steps in batches)
+    reason = "the text ends before the total of a batch" if batches else "the text ends before the first batch"
+    return ParseResult(
+        tool=ONE_BATCH,
+        outcome=ParseOutcome.OK if whole else ParseOutcome.PARTIAL,
+        reason="" if whole else reason,
+        runs=without_repeats(run for run in runs if run.metrics),
+    )

@@ -256,7 +256,7 @@ def _read_document(document: Any) -> ParseResult:
         run.label(name, None if str(value).lower() in _NONE else value)
     for own, name in _REPORT_FACTS.items():
         value = stated.get(own)
-        run.fact(name, float(value) if name != "requests" and _is_number(value) else value)
+        run.fact(name, float(str(value)) if name != "requests" and _is_number(value) else value)
     for own, key in REPORT.items():
         run.take(own, key, stated.get(own))
     version = stated.get("engine.version")

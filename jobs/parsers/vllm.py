@@ -1,69 +1,34 @@
-"""Reads vLLM's own benchmarks: serve (benchmark_serving.py), throughput and latency; JSON, PyTorch JSON, printed.
+"""Reads vLLM's own benchmarks: serve (benchmark_serving.py before 2025), throughput and latency.
 
-Source: vllm-project/vllm vllm/benchmarks/{serve,throughput,latency}.py and lib/utils.py. `failed` exists since late
-2025: before, the number of failed requests is not known.
+Each as JSON, as records in PyTorch's format (one a metric, several a run) and printed. `failed` exists since late 2025:
+before, the number of failed requests is not known. Sources: vllm-project/vllm vllm/benchmarks/{serve,throughput,
+latency}.py and lib/utils.py; benchmarks/benchmark_{serving,throughput,latency}.py of 2024.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jobs.content import Content
 from jobs.errors import Failed, Refused
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
-from jobs.metrics import Key, statistic_keys
-from jobs.parsers import _serving_log as serving
-from jobs.parsers._lines import NUMBER, whole_lines
-from jobs.run_builder import RunBuilder
-from jobs.strict_json import Number
+from jobs.metrics import Key
+from jobs.parsers import _serving_log as log
+from jobs.parsers import _vllm_offline as offline
+from jobs.parsers._arguments import engine_labels, serving_labels
+from jobs.parsers._repeats import without_repeats
+from jobs.parsers._serving_json import first_result, keys_of, read_records, read_serving, writer_of_record
+from jobs.parsers._vllm_offline import LATENCY, THROUGHPUT
 
-SERVE, THROUGHPUT, LATENCY = "vllm_bench_serve", "vllm_bench_throughput", "vllm_bench_latency"
+SERVE = log.VLLM
 SERVE_KEYS: Mapping[str, Key] = {
-    **serving.json_keys("e2el"),
+    **keys_of("e2el", "_ms", "ms"),
     "total_token_throughput": Key("total_tok_s", "tok/s"),
-    "failed": Key("requests_failed", "count"),
+    "request_inthroughput": Key("req_s", "req/s"),
 }
-THROUGHPUT_KEYS: Mapping[str, Key] = {
-    "requests_per_second": Key("req_s", "req/s"),
-    "tokens_per_second": Key("total_tok_s", "tok/s"),
-    "requests/s": Key("req_s", "req/s"),
-    "total tokens/s": Key("total_tok_s", "tok/s"),
-    "output tokens/s": Key("output_tok_s", "tok/s"),
-}
-_PERCENTILES = {"p50": "50", "p90": "90", "p95": "95", "p99": "99"}
-LATENCY_KEYS: Mapping[str, Key] = {
-    "avg_latency": Key("e2e_mean_ms", "s"),
-    **statistic_keys("percentiles.{}", "e2e", "s", _PERCENTILES),
-    "Avg latency": Key("e2e_mean_ms", "s"),
-    **statistic_keys("{}% percentile latency", "e2e", "s", _PERCENTILES),
-}
-_SERVE_LABELS = {"model_id": "model", "backend": "backend", "endpoint_type": "backend", "date": "date"}
-_SERVE_OTHERS = frozenset(
-    {
-        "num_prompts",
-        "request_rate",
-        "burstiness",
-        "max_concurrency",
-        "best_of",
-        "duration",
-        "total_input_tokens",
-        "total_output_tokens",
-        "request_goodput",
-        "request_goodput:",
-        "input_throughput",
-        "max_output_tokens_per_s",
-        "max_concurrent_requests",
-        "rtfx",
-    }
-)
-_THROUGHPUT_LINE = re.compile(rf"Throughput: (?P<figures>{NUMBER} requests/s, .+?)\s*$", re.MULTILINE)
-_FIGURE = re.compile(rf"(?P<value>{NUMBER}) (?P<key>requests/s|total tokens/s|output tokens/s)(?=,|\s*$)")
-_LATENCY_LINE = re.compile(
-    rf"^\s*(?P<key>Avg latency|\d+% percentile latency): (?P<value>{NUMBER}) seconds\s*$", re.MULTILINE
-)
-_STARTS = ("Starting initial single prompt test run", "vllm bench serve", "benchmark_serving.py")
+"""`request_inthroughput` is how early 2024 wrote the requests a second."""
 
 
 class Vllm:
@@ -71,39 +36,33 @@ class Vllm:
 
     tools: tuple[str, ...] = (SERVE, THROUGHPUT, LATENCY)
     reads = "bench serve, throughput, latency of 2024 to 2026: JSON, PyTorch-benchmark JSON, printed"
-    landmarks: tuple[str, ...] = (serving.TITLE, "Throughput: ", "percentile latency: ", "Avg latency: ")
+    landmarks: tuple[str, ...] = (*log.LANDMARKS, *offline.LANDMARKS)
     keys: Mapping[str, Mapping[str, Key]] = {
-        SERVE: {**SERVE_KEYS, **serving.KEYS},
-        THROUGHPUT: THROUGHPUT_KEYS,
-        LATENCY: LATENCY_KEYS,
+        SERVE: {**SERVE_KEYS, **log.KEYS, **log.FIRST_KEYS},
+        THROUGHPUT: offline.THROUGHPUT_KEYS,
+        LATENCY: offline.LATENCY_KEYS,
     }
 
     def recognises(self, content: Content) -> str | None:
         """Return which of the three benchmarks wrote it."""
-        outline = content.outline
-        if isinstance(outline, dict):
-            return _kind_of(outline)
-        if isinstance(outline, list):
-            return _kind_of_records(outline)
-        text = content.sample
-        if serving.TITLE in text:
-            return SERVE if serving.writer_of(text) == "vllm" else None
-        if _THROUGHPUT_LINE.search(text):
-            return THROUGHPUT
-        if "Avg latency: " in text and "% percentile latency: " in text and " seconds" in text:
-            return LATENCY
-        return SERVE if _STARTS[0] in text and "bench_serving" not in text else None
+        record = first_result(content)
+        if record is not None:
+            return _kind_of_metric(record) if _is_metric(record) else _kind_of(record)
+        found = log.writer_of(content)
+        if found:
+            return SERVE if found == SERVE else None
+        return offline.printed_kind(content.sample)
 
     def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
         """Return one run a result."""
-        if isinstance(content.outline, list):
-            return _read_records(content.document, tool)
-        if content.outline is not None:
-            readers = {SERVE: _read_serve, THROUGHPUT: _read_throughput, LATENCY: _read_latency}
-            return _whole(tool, readers[tool](content.document))
+        record = first_result(content)
+        if record is None:
+            return log.read_log(content, tool) if tool == SERVE else offline.read_printed(content, tool)
+        if _is_metric(record):
+            return _read_metrics(content.document, tool)
         if tool == SERVE:
-            return serving.read_log(content, tool)
-        return _read_lines(content, tool, self.landmarks)
+            return read_records(content, tool, _kind_of, lambda one: read_serving(one, SERVE, SERVE_KEYS))
+        return read_records(content, tool, _kind_of, lambda one: offline.read_result(one, tool, {}))
 
 
 def create() -> Vllm:
@@ -111,126 +70,88 @@ def create() -> Vllm:
     return Vllm()
 
 
-def _kind_of(outline: Mapping[str, Any]) -> str | None:
-    if {"avg_latency", "percentiles"} <= outline.keys():
+def _kind_of(record: Mapping[str, Any]) -> str | None:
+    found = writer_of_record(record)
+    return found if found == SERVE else offline.json_kind(record) if found is None else None
+
+
+# --- records in PyTorch's format -------------------------------------------------------------------------------
+
+
+def _dict(value: Any, *path: str) -> Mapping[str, Any]:
+    """Return the object at a path of keys, empty where there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _is_metric(record: Mapping[str, Any]) -> bool:
+    """Return whether it is a record of one metric that vLLM wrote."""
+    name = _dict(record, "benchmark").get("name")
+    return isinstance(name, str) and name.startswith("vLLM")
+
+
+def _kind_of_metric(record: Mapping[str, Any]) -> str:
+    name = _dict(record, "metric").get("name")
+    if name == "latency":
         return LATENCY
-    if {"elapsed_time", "requests_per_second", "tokens_per_second"} <= outline.keys():
-        return THROUGHPUT
-    theirs = {"mean_e2e_latency_ms", "total_output_tokens_retokenized", "user_throughput", "random_input_len"}
-    serve = {"request_throughput", "output_throughput", "completed"} <= outline.keys() or (
-        {"model_id", "num_prompts", "request_rate"} <= outline.keys()
+    return THROUGHPUT if name in offline.THROUGHPUT_KEYS else SERVE
+
+
+def _read_metrics(document: Any, tool: str) -> ParseResult:
+    """Return one run for all records with the same model, arguments and further values."""
+    if not isinstance(document, list) or not all(isinstance(one, dict) and _is_metric(one) for one in document):
+        raise Refused("expected a list of records with benchmark, model and metric")
+    strangers = sum(_kind_of_metric(record) != tool for record in document)
+    groups = _groups([record for record in document if _kind_of_metric(record) == tool])
+    runs = without_repeats(run for run in (_read_group(group, tool) for group in groups) if run.metrics)
+    if not any(log.is_figure(name) for run in runs for name in run.metrics):
+        raise Failed("no record has a usable value")
+    return ParseResult(
+        tool=tool,
+        outcome=ParseOutcome.PARTIAL if strangers else ParseOutcome.OK,
+        reason=f"{strangers} records are of another benchmark" if strangers else "",
+        runs=runs,
     )
-    seconds = "median_ttft" in outline or "input_throughput" in outline
-    return SERVE if serve and not seconds and not theirs & outline.keys() else None
 
 
-def _kind_of_records(outline: Sequence[Any]) -> str | None:
-    """Return the benchmark of a list in PyTorch's format."""
-    first = outline[0] if outline else None
-    if not isinstance(first, dict) or not {"benchmark", "metric"} <= first.keys():
-        return None
-    benchmark = first["benchmark"]
-    name = str(benchmark.get("name", "")) if isinstance(benchmark, dict) else ""
-    if not name.startswith("vLLM"):
-        return None
-    metrics = {
-        str(r["metric"].get("name")) for r in outline if isinstance(r, dict) and isinstance(r.get("metric"), dict)
-    }
-    if "latency" in metrics:
-        return LATENCY
-    return THROUGHPUT if metrics & THROUGHPUT_KEYS.keys() else SERVE
+def _groups(records: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the records of each run: a run begins where the surroundings change or a metric comes again."""
+    group: list[Mapping[str, Any]] = []
+    names: set[str] = set()
+    surroundings = ""
+    for record in records:
+        name = str(_dict(record, "metric").get("name"))
+        args = _dict(record, "benchmark", "extra_info", "args")
+        around = json.dumps([_dict(record, "model"), args, _dict(record, "metric", "extra_info")], sort_keys=True)
+        if group and (name in names or around != surroundings):
+            yield group
+            group, names = [], set()
+        group.append(record)
+        names.add(name)
+        surroundings = around
+    if group:
+        yield group
 
 
-def _whole(tool: str, run: ParsedRun) -> ParseResult:
-    if "requests_ok" in run.metrics and run.metrics["requests_ok"].value == 0:
-        raise Failed("no request finished")
-    if not run.metrics:
-        raise Failed("the file holds no usable value")
-    return ParseResult(tool=tool, outcome=ParseOutcome.OK, runs=(run,))
-
-
-def _read_serve(document: Any) -> ParsedRun:
-    if not isinstance(document, dict):
-        raise Refused("expected an object")
-    run = RunBuilder()
-    for own, name in _SERVE_LABELS.items():
-        run.label(name, document.get(own))
-    run.fact("requests", document.get("num_prompts"))
-    serving.take_label(run, "concurrency", document.get("max_concurrency"))
-    serving.take_label(run, "request_rate", document.get("request_rate"))
-    for own, value in document.items():
-        if own in SERVE_KEYS:
-            run.take(own, SERVE_KEYS[own], value)
-        elif isinstance(value, Number) and own not in _SERVE_OTHERS and not serving.OTHER_STATISTIC.fullmatch(own):
-            run.unknown(own, value, SERVE)
-    if str(document.get("failed") or "0") != "0":
-        run.flag("requests_failed")
-    return run.build()
-
-
-def _read_throughput(document: Mapping[str, Any]) -> ParsedRun:
-    run = RunBuilder()
-    run.fact("requests", document.get("num_requests"))
-    for own, key in THROUGHPUT_KEYS.items():
-        run.take(own, key, document.get(own))
-    return run.build()
-
-
-def _read_latency(document: Mapping[str, Any]) -> ParsedRun:
-    run = RunBuilder()
-    percentiles = document.get("percentiles")
-    stated = (
-        {f"percentiles.{name}": value for name, value in percentiles.items()} if isinstance(percentiles, dict) else {}
-    )
-    for own, key in LATENCY_KEYS.items():
-        run.take(own, key, {**document, **stated}.get(own))
-    return run.build()
-
-
-def _read_records(document: Any, tool: str) -> ParseResult:
-    """Return the one result of a list in PyTorch's format: one record a metric."""
-    run = RunBuilder()
-    keys = {SERVE: SERVE_KEYS, THROUGHPUT: THROUGHPUT_KEYS, LATENCY: LATENCY_KEYS}[tool]
-    for record in document:
-        metric = record.get("metric") if isinstance(record, dict) else None
-        values = metric.get("benchmark_values") if isinstance(metric, dict) else None
-        if not isinstance(metric, dict) or not isinstance(values, list):
-            raise Refused("expected records with metric.name and metric.benchmark_values")
-        model = record.get("model")
-        run.label("model", model.get("name") if isinstance(model, dict) else None)
-        extra = metric.get("extra_info")
-        extra = extra if isinstance(extra, dict) else {}
-        serving.take_label(run, "concurrency", extra.get("max_concurrency"))
-        name = str(metric.get("name"))
+def _read_group(group: Sequence[Mapping[str, Any]], tool: str) -> ParsedRun:
+    """Return the run of some records; the further values that stand beside each metric count once."""
+    values: dict[str, Any] = dict(_dict(group[0], "metric", "extra_info"))
+    for record in group:
+        metric = _dict(record, "metric")
+        several = metric.get("benchmark_values")
+        name = metric.get("name")
         if tool == LATENCY and name == "latency":
-            stated = extra.get("percentiles")
-            percentiles = {f"percentiles.{p}": v for p, v in stated.items()} if isinstance(stated, dict) else {}
-            for own, key in LATENCY_KEYS.items():
-                run.take(own, key, {**extra, **percentiles}.get(own))
-        elif name in keys and len(values) == 1:
-            run.take(name, keys[name], values[0])
-    return _whole(tool, run.build())
-
-
-def _read_lines(content: Content, tool: str, landmarks: Sequence[str]) -> ParseResult:
-    lines, _ = whole_lines(content, landmarks)
-    text = "\n".join(lines)
-    run = RunBuilder()
-    if tool == THROUGHPUT:
-        runs = [_read_figures(match["figures"]) for match in _THROUGHPUT_LINE.finditer(text)]
-    else:
-        for match in _LATENCY_LINE.finditer(text):
-            if match["key"] in LATENCY_KEYS:
-                run.take(match["key"], LATENCY_KEYS[match["key"]], match["value"])
-        runs = [run.build()]
-    runs = [one for number, one in enumerate(runs) if one.metrics and one not in runs[:number]]
-    if not runs:
-        return ParseResult(tool=tool, outcome=ParseOutcome.PARTIAL, reason="the text ends before a result")
-    return ParseResult(tool=tool, outcome=ParseOutcome.OK, runs=tuple(runs))
-
-
-def _read_figures(figures: str) -> ParsedRun:
-    run = RunBuilder()
-    for figure in _FIGURE.finditer(figures):
-        run.take(figure["key"], THROUGHPUT_KEYS[figure["key"]], figure["value"])
-    return run.build()
+            values["latencies"] = several
+        elif isinstance(name, str):
+            values[name] = several[0] if isinstance(several, list) and len(several) == 1 else None
+    args = {
+        str(name): str(value)
+        for name, value in _dict(group[0], "benchmark", "extra_info", "args").items()
+        if isinstance(value, str) and value
+    }
+    stated = serving_labels(args) if tool == SERVE else engine_labels(args)
+    labels: dict[str, object] = {**stated, "model": _dict(group[0], "model").get("name")}
+    if tool == SERVE:
+        return read_serving(values, SERVE, SERVE_KEYS, labels)
+    return offline.read_result(values, tool, labels)
