@@ -1,7 +1,8 @@
-"""Reads trtllm-bench: its printed report (0.17 to 1.3) and `--report_json`.
+"""Reads trtllm-bench: its printed report (0.12 to 1.3, `throughput` and `latency`) and `--report_json`.
 
 The first lines of a log name the version that runs; the one in the report can be short or wrong (1.2 in a 1.3.0rc12).
-"Total Latency" is the length of the run. Source: NVIDIA/TensorRT-LLM tensorrt_llm/bench/dataclasses/reporting.py.
+"Total Latency" is the length of the run; an inter-token latency is a mean over each request's tokens, so time per
+output token. Source: NVIDIA/TensorRT-LLM tensorrt_llm/bench/dataclasses/reporting.py, statistics.py.
 """
 
 from __future__ import annotations
@@ -9,27 +10,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from jobs.content import Content
 from jobs.errors import Failed, Refused
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import Key, statistic_keys
-from jobs.parsers._lines import whole_lines
-from jobs.run_builder import RunBuilder, number_label
+from jobs.parsers._lines import NUMBER, whole_lines
+from jobs.parsers._repeats import without_repeats
+from jobs.parsers._trtllm_report import REPORT, is_report, read_report
+from jobs.run_builder import NOT_MEASURED, RunBuilder, number_label
 
 TOOL = "trtllm-bench"
-_P = {name: name for name in ("p50", "p90", "p95", "p99")}
-_LOUD = {name: name.upper() for name in _P}
+_LOUD = {name: name.upper() for name in ("p50", "p90", "p95", "p99")}
+_OLD_LATENCY = "THROUGHPUT OVERVIEW"
+"""A section of the `latency` command up to 0.18, whose "Total Token Throughput" counts output tokens only."""
 KEYS: Mapping[str, Key] = {
     "Token Throughput (tokens/sec)": Key("output_tok_s", "tok/s"),
     "Total Output Throughput (tokens/sec)": Key("output_tok_s", "tok/s"),
+    f"{_OLD_LATENCY}: Total Token Throughput (tokens/sec)": Key("output_tok_s", "tok/s"),
     "Total Token Throughput (tokens/sec)": Key("total_tok_s", "tok/s"),
     "Request Throughput (req/sec)": Key("req_s", "req/s"),
-    **{
-        f"Per GPU Output Throughput ({unit})": Key("output_tok_s_per_gpu", "tok/s/GPU")
-        for unit in ("tps/gpu", "tokens/sec/gpu")
-    },
+    "Per GPU Output Throughput (tps/gpu)": Key("output_tok_s_per_gpu", "tok/s/GPU"),
+    "Per GPU Output Throughput (tokens/sec/gpu)": Key("output_tok_s_per_gpu", "tok/s/GPU"),
     "Per User Output Throughput (tokens/sec/user)": Key("tok_s_user", "tok/s/user"),
     "Per User Output Throughput (tps/user)": Key("tok_s_user", "tok/s/user"),
     "Per User Output Throughput [w/ ctx] (tps/user)": Key("tok_s_user", "tok/s/user"),
@@ -38,46 +40,23 @@ KEYS: Mapping[str, Key] = {
     "Average time-to-first-token (ms)": Key("ttft_mean_ms", "ms"),
     "Average time-per-output-token [TPOT] (ms)": Key("tpot_mean_ms", "ms"),
     "Average time-per-output-token (ms)": Key("tpot_mean_ms", "ms"),
+    "Average inter-token latency (ms)": Key("tpot_mean_ms", "ms"),
     "Average GPU Power (W)": Key("power_w", "W"),
     "Total Energy (J)": Key("energy_j", "J"),
     **statistic_keys("[Latency] {}", "e2e", "ms", _LOUD),
     **statistic_keys("[TTFT] {}", "ttft", "ms", _LOUD),
     **statistic_keys("[TPOT] {}", "tpot", "ms", _LOUD),
 }
-REPORT: Mapping[str, Key] = {
-    "performance.request_throughput_req_s": Key("req_s", "req/s"),
-    "performance.system_output_throughput_tok_s": Key("output_tok_s", "tok/s"),
-    "performance.system_total_throughput_tok_s": Key("total_tok_s", "tok/s"),
-    "performance.output_throughput_per_user_tok_s": Key("tok_s_user", "tok/s/user"),
-    "performance.output_throughput_per_gpu_tok_s": Key("output_tok_s_per_gpu", "tok/s/GPU"),
-    "performance.avg_request_latency_ms": Key("e2e_mean_ms", "ms"),
-    **statistic_keys("performance.request_latency_percentiles_ms.{}", "e2e", "ms", _P),
-    "streaming_metrics.avg_ttft_ms": Key("ttft_mean_ms", "ms"),
-    "streaming_metrics.avg_tpot_ms": Key("tpot_mean_ms", "ms"),
-    **statistic_keys("streaming_metrics.ttft_percentiles.{}", "ttft", "ms", _P),
-    **statistic_keys("streaming_metrics.tpot_percentiles.{}", "tpot", "ms", _P),
-    "energy.total_energy_j": Key("energy_j", "J"),
-    "energy.average_gpu_power": Key("power_w", "W"),
-}
-_REPORT_LABELS = {
-    "engine.model": "model",
-    "engine.dtype": "dtype",
-    "engine.kv_cache_dtype": "kv_cache_dtype",
-    "engine.quantization": "quantization",
-    "engine.backend": "backend",
-    "machine.name": "gpu",
-    "world_info.tp_size": "tp",
-    "world_info.pp_size": "pp",
-    "world_info.ep_size": "ep",
-    "world_info.world_size": "gpu_count",
-}
-_REPORT_FACTS = {
-    "request_info.num_requests": "requests",
-    "request_info.avg_num_concurrent_requests": "concurrency",
-    "request_info.avg_input_length": "isl_mean",
-    "request_info.avg_output_length": "osl_mean",
-}
-_LOG_LABELS = {
+_LENGTHS = ("Average Input Length (tokens)", "Average Output Length (tokens)")
+OTHER_KEYS = frozenset(
+    {
+        *("Total Latency (ms)", "Generation Token Throughput (tokens/sec)", "Acceptance Rate (Speculative)", *_LENGTHS),
+        *("Per User Output Speed (tps/user)", "Per User Output Speed [1/TPOT] (tokens/sec/user)"),
+        *(f"[{what}] {name}" for what in ("Latency", "TTFT", "TPOT") for name in ("MINIMUM", "MAXIMUM", "AVERAGE")),
+        *(f"[GTPS] {name}" for name in ("MINIMUM", "MAXIMUM", "AVERAGE", *_LOUD.values())),
+    }
+)
+_LABELS = {
     "Model": "model",
     "Dtype": "dtype",
     "KV Cache Dtype": "kv_cache_dtype",
@@ -86,65 +65,99 @@ _LOG_LABELS = {
     "PP Size": "pp",
     "EP Size": "ep",
 }
-_LOG_FACTS = {
+_FACTS = {
     "Number of requests": "requests",
     "Number of concurrent requests": "concurrency",
     "Average Input Length (tokens)": "isl_mean",
     "Average Output Length (tokens)": "osl_mean",
 }
 _OVERVIEW = "PERFORMANCE OVERVIEW"
-_HEADER = re.compile(r"(?:\S.*\] )?= (?P<name>[A-Za-z][A-Za-z +]+?)\s*")
-_PAIR = re.compile(r"\s*(?P<key>(?:\[(?:Latency|TTFT|TPOT|GTPS)\] )?[A-Za-z][^:]*?)\s*:(?:\s+(?P<value>\S.*?))?\s*")
-_RUNNING = re.compile(r"\[TensorRT[- ]LLM\] TensorRT[- ]LLM version: (\S+)")
-_MACHINE = re.compile(r"\s*(?P<gpu>[^,]+), memory [\d.]+ GB.*")
-_CRASH = re.compile(
-    r"Traceback \(most recent call last\)|^\S*(?:Error|Exception): |\[TRT-LLM\] \[E\]|Segmentation fault", re.M
+_FIGURES = (_OVERVIEW, "STREAMING STATISTICS", "GENERAL OVERVIEW", _OLD_LATENCY, "LATENCY OVERVIEW")
+"""Sections whose values are results; `GENERATION LATENCY BREAKDOWN` prints the median as its P90."""
+_AFTER = ("DECODING STATISTICS", "DATASET DETAILS", "GENERATION LATENCY BREAKDOWN", "ACCEPTANCE BREAKDOWN")
+_BACKENDS = ("ENGINE DETAILS", "PYTORCH BACKEND")
+_HEAD = (*_BACKENDS, "MACHINE DETAILS", "REQUEST DETAILS", "WORLD + RUNTIME INFORMATION")
+_SECTIONS = (*_HEAD, *_FIGURES, *_AFTER)
+_PREFIX = re.compile(r"^\s*(?:\d+: |\[\d+,\d+\](?:<std(?:out|err)>)?: ?)?")
+_HEADER = re.compile(r"(?:.*\] )?= (?P<name>[A-Za-z][A-Za-z +]+?)(?: \((?P<mode>[^)]*)\))?\s*")
+_RULE = re.compile(r"={20,}\s*")
+_PAIR = re.compile(r"\s*(?P<key>(?:\[[A-Za-z]+\] )?[A-Za-z][^:]*?)\s*:(?:\s+(?P<value>\S.*?))?\s*")
+_RUNNING = re.compile(r"TensorRT[- ]LLM version: (?P<version>\S+)")
+_MACHINE = re.compile(r"\s*(?P<gpu>[^,]+), memory .*")
+_TROUBLE = re.compile(
+    r"Traceback \(most recent call last\)|^\S*(?:Error|Exception)\b|\[TRT-LLM\] \[E\]|\[ERROR\]|Segmentation fault"
+    r"|CUDA out of memory|MPI_ABORT|^srun: error|^Killed$"
 )
-_VERSIONS = ("TensorRT-LLM Version", "TensorRT LLM Version")
-_NONE = frozenset({"none", "n/a", "null"})
+_CALLED = re.compile(r"^[$#+> ]*trtllm-bench ", re.MULTILINE)
 
 
 @dataclass(slots=True)
 class _Report:
-    """The pairs of one printed report; a key of the overview that stands without a value is in `empty`."""
+    """One printed report, as far as the text goes; figures that stand without a value are in `empty`."""
 
-    pairs: dict[str, str] = field(default_factory=dict)
-    overview: dict[str, str] = field(default_factory=dict)
+    stated: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, str] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
+    running: str | None = None
     gpu: str | None = None
-    begun: bool = False
+    mode: str | None = None
+    sections: set[str] = field(default_factory=set)
+    cut: bool = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether a section with figures was reached."""
+        return not self.sections.isdisjoint(_FIGURES)
+
+    def ends_before(self, section: str) -> bool:
+        """Return whether a section can only belong to the next report."""
+        return (
+            section in self.sections
+            or bool(self.sections and section in _BACKENDS)
+            or (self.begun and section in _HEAD)
+        )
+
+    @property
+    def version(self) -> str | None:
+        """The version that runs, else the one that the report states."""
+        printed = self.stated.get("TensorRT-LLM Version") or self.stated.get("TensorRT LLM Version") or "None"
+        return self.running or (None if printed.lower() in NOT_MEASURED else printed)
 
     @property
     def is_whole(self) -> bool:
-        started = any(key.startswith("[Latency] ") for key in self.overview)
-        ended = "[Latency] AVERAGE" in self.overview or "[Latency] MAXIMUM" in self.overview
-        return "Total Latency (ms)" in self.overview and not self.empty and (ended or not started)
+        """Whether the last lines that its version prints are there."""
+        details = any(key.startswith("[") for key in self.figures)
+        ended = "[Latency] AVERAGE" in self.figures or not details
+        return "Total Latency (ms)" in self.figures and ended and not self.empty and not self.cut
 
 
 class TrtllmBench:
     """See `jobs.protocols.Parser`."""
 
     tools: tuple[str, ...] = (TOOL,)
-    reads = "printed report of 0.17 to 1.3, --report_json"
-    landmarks: tuple[str, ...] = (f"= {_OVERVIEW}", "= ENGINE DETAILS", "LLM version: ")
+    reads = "printed report of 0.12 to 1.3 (throughput and latency), --report_json of 0.18 to 1.3"
+    landmarks: tuple[str, ...] = (f"= {_OVERVIEW}", "= ENGINE DETAILS", "= GENERAL OVERVIEW", "LLM version: ")
     keys: Mapping[str, Mapping[str, Key]] = {TOOL: {**KEYS, **REPORT}}
 
     def recognises(self, content: Content) -> str | None:
         """Return the tool's id for a report, a part of one, or a log of the tool without one."""
-        outline = content.outline
-        if isinstance(outline, dict):
-            parts = {"engine", "world_info", "request_info", "performance"} & outline.keys()
-            return TOOL if len(parts) >= 2 and "engine" in parts else None
-        marks = (f"= {_OVERVIEW}", "= MACHINE DETAILS", "= WORLD + RUNTIME INFORMATION", "= ENGINE DETAILS")
-        calls = ("Preparing to run throughput benchmark", "Preparing to run latency benchmark", "trtllm-bench ")
-        return TOOL if any(mark in content.sample for mark in marks + calls) else None
+        if content.outline is not None:
+            return TOOL if is_report(content.outline) else None
+        marks = (*(f"= {name}" for name in _SECTIONS if " " in name), "= PyTorch backend")
+        calls = ("Preparing to run throughput benchmark", "Preparing to run latency benchmark")
+        sample = content.sample
+        called = "trtllm-bench " in sample and _CALLED.search(sample)
+        return TOOL if called or any(mark in sample for mark in marks + calls) else None
 
     def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
         """Return one run for each report."""
         if content.outline is not None:
-            return _read_document(content.document)
+            run, version = read_report(content.document)
+            runs = (_doubted(run, version),)
+            return ParseResult(tool=TOOL, outcome=ParseOutcome.OK, version=version, runs=runs)
         lines, cut = whole_lines(content, self.landmarks)
-        return _read_log(lines, cut)
+        reports = list(_reports([line[_end_of_prefix(line) :] for line in lines], cut=cut))
+        return _read_log(reports, lines)
 
 
 def create() -> TrtllmBench:
@@ -152,130 +165,120 @@ def create() -> TrtllmBench:
     return TrtllmBench()
 
 
-def _reports(lines: Sequence[str]) -> Iterator[_Report]:
-    """Yield the printed reports; one begins anew at a section that stands before the overview."""
-    report, section = _Report(), ""
-    for line in lines:
-        header = _HEADER.fullmatch(line)
-        if header is not None:
-            section = header["name"].upper()
-            if report.begun and section != "DATASET DETAILS":
-                yield report
-                report = _Report()
-            report.begun = section == _OVERVIEW or (report.begun and section == "DATASET DETAILS")
-        elif section == "MACHINE DETAILS" and (machine := _MACHINE.fullmatch(line)):
-            report.gpu = machine["gpu"]
-        elif section and section != "DATASET DETAILS" and (pair := _PAIR.fullmatch(line)):
-            _take_pair(report, section, pair)
-    yield report
-
-
-def _take_pair(report: _Report, section: str, pair: re.Match[str]) -> None:
-    key = " ".join(pair["key"].split())
-    if section == _OVERVIEW and pair["value"] is None and key in KEYS:
-        report.empty.append(key)
-    elif pair["value"] is not None:
-        (report.overview if section == _OVERVIEW else report.pairs).setdefault(key, pair["value"])
-
-
-def _read_log(lines: Sequence[str], cut: bool) -> ParseResult:
-    text = "\n".join(lines)
-    found = list(_reports(lines))
-    running = _RUNNING.search(text)
-    printed = next(
-        (v for r in found if (v := r.pairs.get("TensorRT-LLM Version") or r.pairs.get("TensorRT LLM Version"))), None
-    )
-    version = running[1] if running else printed
-    reports = [report for report in found if report.overview.keys() & KEYS.keys()]
-    if not reports:
-        return _without_report(found, text, version)
-    runs = []
-    for report in reports:
-        run = _read_report(report, doubtful=running is None and version is not None and is_short(version))
-        if run not in runs:
-            runs.append(run)
-    open_ends = [report for report in reports if not report.is_whole]
-    reason = ""
-    if open_ends:
-        empty = [key for report in open_ends for key in report.empty]
-        reason = f"the text ends inside {_OVERVIEW}" + "".join(f"; {key} has no value" for key in empty)
-    outcome = ParseOutcome.PARTIAL if open_ends else ParseOutcome.OK
-    return ParseResult(tool=TOOL, outcome=outcome, reason=reason, version=version, runs=tuple(runs))
-
-
 def is_short(version: str) -> bool:
     """Return whether a version names no release: two components are a line of releases."""
     return re.fullmatch(r"\d+(\.\d+)?", version) is not None
 
 
-def _without_report(found: Sequence[_Report], text: str, version: str | None) -> ParseResult:
-    if crash := _CRASH.search(text):
-        line = next(line for line in text[crash.start() :].splitlines() if line.strip())
-        last = [line for line in text.splitlines() if re.match(r"\S*(?:Error|Exception)\b", line)]
-        raise Failed(f"the benchmark failed: {(last[-1] if last else line).strip()[:200]}")
-    if any(report.pairs for report in found) or any(report.begun for report in found):
-        reason = f"the text ends before {_OVERVIEW}"
-        return ParseResult(tool=TOOL, outcome=ParseOutcome.PARTIAL, reason=reason, version=version)
-    if any(report.gpu for report in found):
+def _doubted(run: ParsedRun, version: str | None) -> ParsedRun:
+    """Return the run of a report, flagged where the version that it states names no release."""
+    if version is None or not is_short(version):
+        return run
+    return ParsedRun(
+        labels=run.labels,
+        metrics=run.metrics,
+        facts=run.facts,
+        flags=(*run.flags, "version_unreliable"),
+        rejected=run.rejected,
+    )
+
+
+def _end_of_prefix(line: str) -> int:
+    found = _PREFIX.match(line)
+    return found.end() if found else 0
+
+
+def _reports(lines: Sequence[str], *, cut: bool) -> Iterator[_Report]:
+    """Yield the printed reports; one begins anew at a section that stands before the figures."""
+    report, section, after_header = _Report(), "", False
+    for line in lines:
+        header = _HEADER.fullmatch(line)
+        name = header["name"].upper() if header else ""
+        if header and name in _SECTIONS:
+            if report.ends_before(name):
+                yield report
+                report = _Report(running=report.running)
+            section = name
+            report.sections.add(name)
+            report.mode = header["mode"] or report.mode
+        elif _RULE.fullmatch(line):
+            section = section if after_header else ""
+        elif section == "MACHINE DETAILS" and (machine := _MACHINE.fullmatch(line)):
+            report.gpu = machine["gpu"].strip()
+        elif section not in ("", *_AFTER) and (pair := _PAIR.fullmatch(line)):
+            _take_pair(report, section, pair)
+        elif "version: " in line and (running := _RUNNING.search(line)):
+            if report.begun:
+                yield report
+                report, section = _Report(), ""
+            report.running = running["version"]
+        after_header = header is not None
+    report.cut = cut and section in _FIGURES
+    yield report
+
+
+def _take_pair(report: _Report, section: str, pair: re.Match[str]) -> None:
+    key = " ".join(pair["key"].split())
+    if section not in _FIGURES:
+        report.stated.setdefault(key, pair["value"] or "")
+        return
+    if section == _OLD_LATENCY and f"{section}: {key}" in KEYS:
+        key = f"{section}: {key}"
+    if key in _FACTS:
+        report.stated.setdefault(key, pair["value"] or "")
+    elif pair["value"] is not None:
+        report.figures.setdefault(key, pair["value"])
+    elif key in KEYS:
+        report.empty.append(key)
+
+
+def _read_log(found: Sequence[_Report], lines: Sequence[str]) -> ParseResult:
+    reports = [report for report in found if report.figures.keys() & KEYS.keys()]
+    versions = {report.version for report in reports or found} - {None}
+    version = next(iter(versions)) if len(versions) == 1 else None
+    if not reports:
+        return _without_report(found, lines, version)
+    figures = [report.figures[key] for report in reports for key in report.figures.keys() & KEYS.keys()]
+    if all(re.fullmatch(r"[<\[{].*|\.\.\.", figure) for figure in figures):
+        raise Refused(f"placeholders stand in place of the figures ({figures[0]}): documentation, not a result")
+    problems = [f"the text ends inside {_OVERVIEW}" for report in reports if not report.is_whole]
+    problems += [f"{key} has no value" for report in reports for key in report.empty]
+    if len(versions) > 1:
+        problems.append(f"reports of several versions stand in one text ({', '.join(sorted(map(str, versions)))})")
+    return ParseResult(
+        tool=TOOL,
+        outcome=ParseOutcome.PARTIAL if problems else ParseOutcome.OK,
+        reason="; ".join(dict.fromkeys(problems)),
+        version=version,
+        runs=without_repeats(_read_report(report) for report in reports),
+    )
+
+
+def _without_report(found: Sequence[_Report], lines: Sequence[str], version: str | None) -> ParseResult:
+    trouble = [line.strip() for line in lines if _TROUBLE.search(line)]
+    if trouble:
+        raise Failed(f"the benchmark failed: {trouble[-1][:200]}")
+    if not any(report.stated or report.begun for report in found) and any(report.gpu for report in found):
         raise Refused("only a MACHINE DETAILS block, no result")
-    if "[TRT-LLM]" in text:
-        return ParseResult(
-            tool=TOOL, outcome=ParseOutcome.PARTIAL, reason="the log ends before the report", version=version
-        )
-    raise Refused(f"a text about trtllm-bench without a {_OVERVIEW}, no result")
+    reason = f"the text ends before the figures of {_OVERVIEW}"
+    return ParseResult(tool=TOOL, outcome=ParseOutcome.PARTIAL, reason=reason, version=version)
 
 
-def _read_report(report: _Report, *, doubtful: bool) -> ParsedRun:
+def _read_report(report: _Report) -> ParsedRun:
     run = RunBuilder()
-    stated = {**report.overview, **report.pairs}
-    for own, name in _LOG_LABELS.items():
-        value = stated.get(own, "")
-        if value.lower() not in _NONE and value:
+    for own, name in _LABELS.items():
+        value = report.stated.get(own, "")
+        if value.lower() not in NOT_MEASURED:
             run.label(name, number_label(value) if name in ("tp", "pp", "ep") else value)
-    for own, name in _LOG_FACTS.items():
-        run.fact(name, number_label(stated.get(own, "")))
+    for own, name in _FACTS.items():
+        run.fact(name, number_label(report.stated.get(own, "")))
     run.label("gpu", report.gpu)
-    for own, value in report.overview.items():
+    run.label("spec_decoding", report.mode)
+    for own, value in report.figures.items():
         if own in KEYS:
             run.take(own, KEYS[own], value)
+        elif own not in OTHER_KEYS and re.search(r"[])]", own) and re.fullmatch(NUMBER, value):
+            run.unknown(own, value, TOOL)
     if not report.is_whole:
         run.flag("truncated")
-    if doubtful:
-        run.flag("version_unreliable")
-    return run.build()
-
-
-def _read_document(document: Any) -> ParseResult:
-    """Return the one result of `--report_json`."""
-    if not isinstance(document, dict) or not isinstance(document.get("performance"), dict):
-        raise Refused("expected the object `performance` in a report of trtllm-bench")
-    stated = dict(_flat(document))
-    run = RunBuilder()
-    for own, name in _REPORT_LABELS.items():
-        value = stated.get(own)
-        run.label(name, None if str(value).lower() in _NONE else value)
-    for own, name in _REPORT_FACTS.items():
-        value = stated.get(own)
-        run.fact(name, float(str(value)) if name != "requests" and _is_number(value) else value)
-    for own, key in REPORT.items():
-        run.take(own, key, stated.get(own))
-    version = stated.get("engine.version")
-    version = str(version) if version is not None and str(version).lower() not in _NONE else None
-    if version is not None and is_short(version):
-        run.flag("version_unreliable")
-    if not run.metrics:
-        raise Failed("the report has no usable value under `performance`")
-    return ParseResult(tool=TOOL, outcome=ParseOutcome.OK, version=version, runs=(run.build(),))
-
-
-def _is_number(value: object) -> bool:
-    return value is not None and isinstance(number_label(str(value)), int | float)
-
-
-def _flat(part: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of nested objects under dotted names."""
-    for name, value in part.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{before}{name}.")
-        elif not isinstance(value, list):
-            yield f"{before}{name}", value
+    return _doubted(run.build(), None if report.running else report.version)
