@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from jobs.measurements import ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import STATISTICS, Key
+from jobs.parsers._repeats import without_repeats
 
 SCENARIOS = frozenset({"SingleStream", "MultiStream", "MultiStreamFree", "Server", "Offline", "Interactive"})
 PERCENTILES: Mapping[str, str] = {f"{name[1:]}.00": name for name in STATISTICS if name != "mean"}
@@ -23,17 +24,9 @@ def of_inference(key: Key) -> Key:
     return Key(key.metric.replace("e2e_", "latency_"), key.unit)
 
 
-def _repeats(run: ParsedRun, earlier: ParsedRun) -> bool:
-    """Return whether a run is the earlier one printed again, whole or cut."""
-    if "truncated" not in run.flags:
-        return run == earlier
-    facts = run.facts.items() <= earlier.facts.items() and run.labels.items() <= earlier.labels.items()
-    return facts and all(earlier.metrics.get(name) == reading for name, reading in run.metrics.items())
-
-
 def result_of(tool: str, runs: Sequence[ParsedRun], cut: str) -> ParseResult:
     """Return the outcome of runs: invalid where LoadGen calls all so, partial where `cut` says what is missing."""
-    distinct = tuple(run for number, run in enumerate(runs) if not any(_repeats(run, it) for it in runs[:number]))
+    distinct = without_repeats(runs)
     invalid = sum("invalid_result" in run.flags for run in distinct)
     if invalid == len(distinct):
         outcome, reason = ParseOutcome.INVALID, "Result is : INVALID" + (f"; {cut}" if cut else "")

@@ -84,6 +84,8 @@ _PAIR = re.compile(
 _BARE = re.compile(r"\s*(?P<key>(?:Mean|Median|P[\d.]+) [\w ]+\(m?s\))\s*")
 _AMBIGUOUS = re.compile(r"[-=]*>|[→|/]|[-+]?[\d.]+(?:\s|$)")
 _STARTS = ("Successful requests", "Total requests", "Backend")
+_BEFORE_A_BLOCK = ("Traffic request rate", "Burstiness factor")
+"""What is printed before a block (by SGLang at its head): after its first figures, they end one that was cut."""
 _FRAGMENT = re.compile(
     r"(?:throughput \((?:req|tok)/s\)|(?:TTFT|TPOT|ITL|E2EL|E2E Latency) \(ms\)|Request throughput|TTFT|TPOT)"
     r":[ \t]+[\d\[]"
@@ -103,6 +105,8 @@ class Block:
     values: dict[str, list[str]] = field(default_factory=dict)
     last: str = "its title"
     closed: bool = False
+    follows: bool = False
+    """Whether nothing stands between it and the one before, as where ranks print the same."""
 
     @property
     def writer(self) -> str | None:
@@ -112,6 +116,12 @@ class Block:
                 return tool
         own = ("Peak output token throughput (tok/s)", "Maximum request concurrency", "Request rate configured (RPS)")
         return VLLM if any(key in self.values for key in own) else None
+
+    @property
+    def done(self) -> int | None:
+        """The number of requests that finished; None where it is not printed."""
+        count = number_label(next(iter(self.values.get("Successful requests", ())), "").partition(" ")[0])
+        return count if isinstance(count, int) else None
 
     def read(self, key: str, value: str | None) -> None:
         """Take in one line."""
@@ -129,35 +139,64 @@ class Block:
         )
 
 
-def blocks_of(lines: Iterable[str], titled: bool) -> Iterator[Block]:
-    """Yield the printed results; without titles, each begins where its first line stands."""
-    block: Block | None = None
-    settings: dict[str, Label] = {}
-    for line in lines:
+class _Reader:
+    """Reads lines into blocks; without titles, a block begins where its first line stands."""
+
+    def __init__(self, titled: bool) -> None:
+        self._titled = titled
+        self._settings: dict[str, Label] = {}
+        self._open = False
+        self._between = False
+        self.blocks: list[Block] = []
+
+    def read(self, line: str) -> None:
+        """Take in one line."""
         if "Namespace(" in line:
-            settings = serving_labels(find_arguments(line)) or settings
+            self._settings = serving_labels(find_arguments(line)) or self._settings
+            self._open = False
+        elif "Traceback (most recent call last)" in line:
+            self._settings, self._open = {}, False
         elif len(line) > LONGEST_LINE:
-            continue
-        elif titled and TITLE in line and _TITLE.search(line):
-            if block is not None and block.values:
-                yield block
-            block, settings = Block(settings=settings), {}
-        elif block is not None and not block.closed and _RULE.search(line):
-            block.closed = True
+            return
+        elif self._titled and TITLE in line and _TITLE.search(line):
+            self._begin()
+        elif self._open and _RULE.search(line):
+            self.blocks[-1].closed, self._open, self._between = True, False, False
         elif found := _PAIR.search(line) or _BARE.fullmatch(line):
-            key, value = found["key"], found.groupdict().get("value")
-            if block is not None and not block.closed and (titled or key not in _STARTS or key not in block.values):
-                block.read(key, value)
-            elif key in _LABELS and key not in _STARTS:
-                settings = {name: was for name, was in settings.items() if name != _LABELS[key]}
-                settings.update(printed_label(_LABELS[key], value))
-            elif not titled and value is not None and (key in _STARTS or (block is None and key in KEYS)):
-                if block is not None:
-                    yield block
-                block, settings = Block(settings=settings, titled=False), {}
-                block.read(key, value)
-    if block is not None:
-        yield block
+            self._pair(found["key"], found.groupdict().get("value"))
+        elif line.strip():
+            self._between = True
+
+    def _begin(self) -> None:
+        if self._open and not self.blocks[-1].values:
+            self.blocks.pop()
+        repeats = bool(self.blocks) and self.blocks[-1].closed and not self._between
+        self.blocks.append(Block(settings=self._settings, titled=self._titled, follows=repeats))
+        self._settings, self._open = {}, True
+
+    def _pair(self, key: str, value: str | None) -> None:
+        block = self.blocks[-1] if self._open else None
+        if block is not None and "Successful requests" in block.values and key in _BEFORE_A_BLOCK:
+            block, self._open = None, False
+        if block is not None and (self._titled or key not in _STARTS or key not in block.values):
+            block.read(key, value)
+        elif key in _LABELS and key not in _STARTS:
+            self._between = True
+            self._settings = {name: was for name, was in self._settings.items() if name != _LABELS[key]}
+            self._settings.update(printed_label(_LABELS[key], value))
+        elif not self._titled and value is not None and (key in _STARTS or (not self.blocks and key in KEYS)):
+            self._begin()
+            self.blocks[-1].read(key, value)
+        else:
+            self._between = True
+
+
+def blocks_of(lines: Iterable[str], titled: bool) -> list[Block]:
+    """Return the printed results; what stands between them is no part of any, but for the settings of the next."""
+    reader = _Reader(titled)
+    for line in lines:
+        reader.read(line)
+    return reader.blocks
 
 
 def writer_of(content: Content) -> str | None:
@@ -197,24 +236,31 @@ def read_log(content: Content, tool: str) -> ParseResult:
     lines = text.split("\n")
     unended = lines.pop().strip()
     titled = _TITLE.search(text) is not None
-    blocks = list(blocks_of(lines, titled))
+    blocks = blocks_of(lines, titled)
     if not blocks:
         return _without_block(tool, text)
     if len(unended) >= 3 and not unended.strip("="):
         blocks[-1].closed = True
     if all(block.is_placeholder() for block in blocks):
         raise Refused("every result is a placeholder; requests and tokens alone are not a measurement")
-    own = list(_each_once(block for block in blocks if block.writer in (tool, None)))
-    reasons = [*_ends(own, unended), *_strangers(blocks, tool)]
+    own = [block for block in blocks if block.writer == tool or (block.writer is None and tool != SGLANG)]
+    own = list(_each_once(block for block in own if not block.is_placeholder()))
+    reasons = [*_ends(own, unended), *_left_out(blocks, tool)]
     if titled and _begins_inside(lines):
         reasons.append("the text begins inside a result")
-    read = [run for run in (read_block(block, tool) for block in own) if run.metrics]
+    return _result(tool, own, reasons)
+
+
+def _result(tool: str, blocks: Sequence[Block], reasons: list[str]) -> ParseResult:
+    """Return the runs of the blocks that are read; Failed where no request finished in any."""
+    failed = [block for block in blocks if block.done == 0]
+    if failed and len(failed) == len(blocks):
+        raise Failed("no request finished")
+    reasons += ["no request finished in one of the results"] if failed else []
+    read = [run for run in (read_block(block, tool) for block in blocks if block not in failed) if run.metrics]
     runs = tuple(run for number, run in enumerate(read) if run not in read[:number])
     if not any(is_figure(name) for run in runs for name in run.metrics):
-        if runs and all(run.metrics["requests_ok"].value == 0 for run in runs if "requests_ok" in run.metrics):
-            raise Failed("no request finished")
-        reasons = reasons or ["no figure is printed"]
-        runs = ()
+        reasons, runs = reasons or ["no figure is printed"], ()
     outcome = ParseOutcome.PARTIAL if reasons else ParseOutcome.OK
     return ParseResult(tool=tool, outcome=outcome, reason="; ".join(reasons[:3]), runs=runs)
 
@@ -227,12 +273,15 @@ def _without_block(tool: str, text: str) -> ParseResult:
 
 
 def _each_once(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the blocks without those printed again, by another rank, under the settings of the first."""
-    seen: list[dict[str, list[str]]] = []
+    """Yield the blocks without those printed again, whole or up to a cut, under the settings of the first."""
+    seen: list[Block] = []
     for block in blocks:
-        if block.settings or block.values not in seen:
+        again = any(block.values == earlier.values for earlier in seen)
+        if seen and block.follows and not block.closed:
+            again = again or list(block.values.items()) == list(seen[-1].values.items())[: len(block.values)]
+        if block.settings or not again:
             yield block
-        seen.append(block.values)
+        seen.append(block)
 
 
 def _begins_inside(lines: Sequence[str]) -> bool:
@@ -253,10 +302,13 @@ def _ends(blocks: Sequence[Block], unended: str) -> Iterator[str]:
             yield f"the line {TITLE!r} is missing before result {number}"
 
 
-def _strangers(blocks: Sequence[Block], tool: str) -> Iterator[str]:
-    others = sorted({block.writer for block in blocks if block.writer not in (tool, None)} - {None}, key=str)
-    if others:
-        yield f"results of {' and '.join(map(str, others))} in the same text are not read"
+def _left_out(blocks: Sequence[Block], tool: str) -> Iterator[str]:
+    """Yield why blocks of the text are not read."""
+    others = sorted({block.writer or "an unnamed tool" for block in blocks} - {tool})
+    if any(block.writer not in (tool, None) or (block.writer is None and tool == SGLANG) for block in blocks):
+        yield f"results of {' and '.join(others)} in the same text are not read"
+    if any(block.is_placeholder() for block in blocks):
+        yield "a result is a placeholder"
 
 
 def _is_first_form(block: Block) -> bool:
@@ -281,12 +333,8 @@ def read_block(block: Block, tool: str) -> ParsedRun:
         labels.update(printed_label(name, next(iter(block.values.get(own, ())), None)))
     for name, value in labels.items():
         run.label(name, value)
-    done = number_label(next(iter(block.values.get("Successful requests", ())), "").partition(" ")[0])
-    samples = done if isinstance(done, int) and done > 0 else None
     for own, values in block.values.items():
-        if done == 0 and own not in ("Successful requests", "Failed requests"):
-            continue
-        _read_value(run, own, values, tool, samples)
+        _read_value(run, own, values, tool, block.done)
     if _is_cut(block) or (not block.titled and not _is_first_form(block)):
         run.flag("truncated")
     return run.build()
