@@ -101,6 +101,9 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
             block = None
         if block is not None:
             block.append(line)
+            if _END.fullmatch(line):
+                yield block
+                block = None
     if block is not None:
         yield block
 
