@@ -16,7 +16,8 @@ from jobs.measurements import ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import Key, statistic_keys
 from jobs.parsers._arguments import printed_label
 from jobs.parsers._repeats import without_repeats
-from jobs.parsers._serving_log import SECONDS, SGLANG, TRTLLM, VLLM, is_figure
+from jobs.parsers._serving_block import SECONDS, SGLANG, TRTLLM, VLLM
+from jobs.parsers._serving_log import is_figure
 from jobs.run_builder import RunBuilder
 from jobs.strict_json import Number, decode, is_text
 

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from jobs.content import Content
 from jobs.measurements import Label, ParseResult
 from jobs.metrics import Key
+from jobs.parsers import _serving_block as block
 from jobs.parsers import _serving_log as log
 from jobs.parsers._serving_json import first_result, keys_of, read_records, read_serving, writer_of_record
 
-TOOL = log.SECONDS
+TOOL = block.SECONDS
 KEYS: Mapping[str, Key] = {
     **keys_of("e2el", "", "s"),
     "total_token_throughput": Key("total_tok_s", "tok/s"),
@@ -26,7 +27,7 @@ class TokenPosition:
     tools: tuple[str, ...] = (TOOL,)
     reads = "serving result in seconds: JSON, printed"
     landmarks: tuple[str, ...] = log.LANDMARKS
-    keys: Mapping[str, Mapping[str, Key]] = {TOOL: {**KEYS, **log.KEYS}}
+    keys: Mapping[str, Mapping[str, Key]] = {TOOL: {**KEYS, **block.KEYS}}
 
     def recognises(self, content: Content) -> str | None:
         """Return the tool's id for a serving result whose latencies are in seconds."""

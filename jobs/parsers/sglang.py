@@ -18,6 +18,7 @@ from typing import Any
 from jobs.content import Content
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import Key, statistic_keys
+from jobs.parsers import _serving_block as block
 from jobs.parsers import _serving_log as log
 from jobs.parsers._lines import NUMBER, whole_lines
 from jobs.parsers._repeats import without_repeats
@@ -25,7 +26,7 @@ from jobs.parsers._serving_json import first_result, keys_of, read_records, read
 from jobs.run_builder import RunBuilder, number_label
 from jobs.strict_json import Number, is_text
 
-SERVING, ONE_BATCH, ONE_BATCH_SERVER = log.SGLANG, "sglang_bench_one_batch", "sglang_one_batch_server"
+SERVING, ONE_BATCH, ONE_BATCH_SERVER = block.SGLANG, "sglang_bench_one_batch", "sglang_one_batch_server"
 _AUGUST_2024 = {"mean": "mean", "p50": "median"}
 SERVING_KEYS: Mapping[str, Key] = {
     **keys_of("e2e_latency", "_ms", "ms"),
@@ -82,7 +83,7 @@ class Sglang:
     reads = "bench_serving of 2024 to 2026 and bench_one_batch: printed, JSON Lines; one_batch_server: JSON Lines"
     landmarks: tuple[str, ...] = (*log.LANDMARKS, "Prefill. latency: ", "Total. latency: ", "Warmup ...")
     keys: Mapping[str, Mapping[str, Key]] = {
-        SERVING: {**SERVING_KEYS, **log.KEYS},
+        SERVING: {**SERVING_KEYS, **block.KEYS},
         ONE_BATCH: ONE_BATCH_KEYS,
         ONE_BATCH_SERVER: SERVER_KEYS,
     }

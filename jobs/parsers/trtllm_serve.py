@@ -12,10 +12,11 @@ from typing import Any
 from jobs.content import Content
 from jobs.measurements import Label, ParsedRun, ParseResult
 from jobs.metrics import Key
+from jobs.parsers import _serving_block as block
 from jobs.parsers import _serving_log as log
 from jobs.parsers._serving_json import first_result, keys_of, read_records, read_serving, writer_of_record
 
-TOOL = log.TRTLLM
+TOOL = block.TRTLLM
 KEYS: Mapping[str, Key] = {
     **keys_of("e2el", "_ms", "ms"),
     "total_token_throughput": Key("total_tok_s", "tok/s"),
@@ -30,7 +31,7 @@ class TrtllmServe:
     tools: tuple[str, ...] = (TOOL,)
     reads = "benchmark_serving.py of 0.20 to 1.3: printed, JSON"
     landmarks: tuple[str, ...] = log.LANDMARKS
-    keys: Mapping[str, Mapping[str, Key]] = {TOOL: {**KEYS, **log.KEYS}}
+    keys: Mapping[str, Mapping[str, Key]] = {TOOL: {**KEYS, **block.KEYS}}
 
     def recognises(self, content: Content) -> str | None:
         """Return the tool's id where user throughput or decoded tokens stand beside a serving result."""

@@ -15,6 +15,7 @@ from jobs.content import Content
 from jobs.errors import Failed, Refused
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import Key
+from jobs.parsers import _serving_block as block
 from jobs.parsers import _serving_log as log
 from jobs.parsers import _vllm_offline as offline
 from jobs.parsers._arguments import engine_labels, serving_labels
@@ -22,7 +23,7 @@ from jobs.parsers._repeats import without_repeats
 from jobs.parsers._serving_json import first_result, keys_of, read_records, read_serving, writer_of_record
 from jobs.parsers._vllm_offline import LATENCY, THROUGHPUT
 
-SERVE = log.VLLM
+SERVE = block.VLLM
 SERVE_KEYS: Mapping[str, Key] = {
     **keys_of("e2el", "_ms", "ms"),
     "total_token_throughput": Key("total_tok_s", "tok/s"),
@@ -38,7 +39,7 @@ class Vllm:
     reads = "bench serve, throughput, latency of 2024 to 2026: JSON, PyTorch-benchmark JSON, printed"
     landmarks: tuple[str, ...] = (*log.LANDMARKS, *offline.LANDMARKS)
     keys: Mapping[str, Mapping[str, Key]] = {
-        SERVE: {**SERVE_KEYS, **log.KEYS, **log.FIRST_KEYS},
+        SERVE: {**SERVE_KEYS, **block.KEYS, **block.FIRST_KEYS},
         THROUGHPUT: offline.THROUGHPUT_KEYS,
         LATENCY: offline.LATENCY_KEYS,
     }
