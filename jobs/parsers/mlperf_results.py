@@ -71,7 +71,7 @@ class MlperfResults:
             raise Failed("the table has no whole row")
         outcome = ParseOutcome.PARTIAL if cut else ParseOutcome.OK
         runs = tuple(_read(row) for row in rows)
-        return ParseResult(tool=TOOL, outcome=outcome, reason="a row is cut" if cut else "", runs=runs)
+        return ParseResult(tool=TOOL, outcome=outcome, reason="a row is cut or foreign" if cut else "", runs=runs)
 
 
 def _rows(content: Content) -> tuple[list[Mapping[str, Any]], bool]:
@@ -86,7 +86,8 @@ def _rows(content: Content) -> tuple[list[Mapping[str, Any]], bool]:
     cells: list[Mapping[str, Any]] = [
         {k: _cell(v) for k, v in row.items()} for row in renamed if row.get("Platform") != "Platform"
     ]
-    return cells, cut or ragged
+    known = [row for row in cells if str(row.get("Scenario")).lower() in _SCENARIOS]
+    return known, cut or ragged or len(known) < len(cells)
 
 
 def _cell(text: str) -> object:
