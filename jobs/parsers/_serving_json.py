@@ -57,6 +57,8 @@ OTHERS = re.compile(
     r"|concurrency|accept_length|(?:sharegpt|random)_\w+|\w+_retokenized|benchmark_duration|wall_duration|\w+_len|tag"
 )
 """Numeric keys that the writers are known to write and no metric means."""
+MOST_RECORDS = 10_000
+"""Results of one file; all of them are held until the file is read."""
 
 
 def keys_of(e2e: str, suffix: str, unit: str) -> dict[str, Key]:
@@ -138,6 +140,8 @@ def read_records(
     version: str | None = None
     first: NoResult | None = None
     for number, record in records_of(content):
+        if len(runs) + len(problems) >= MOST_RECORDS:
+            raise Refused(f"expected at most {MOST_RECORDS:,} results in one file, found more; split it")
         if isinstance(record, NoResult):
             first = first or record
             problems.append(str(record))

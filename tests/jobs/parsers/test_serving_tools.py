@@ -120,11 +120,18 @@ def test_many_json_lines_are_read_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "sweep.jsonl"
     base = {**RECORD, "dataset_name": "sharegpt", "sharegpt_output_len": None, "total_output_tokens_retokenized": 9}
     with path.open("w") as file:
-        for number in range(20_000):
-            file.write(json.dumps({**base, "request_rate": number + 1, "generated_texts": ["x" * 100]}) + "\n")
+        for number in range(2_000):
+            file.write(json.dumps({**base, "request_rate": number + 1, "generated_texts": ["x" * 3000]}) + "\n")
     assert path.stat().st_size > 4 * 2**20
     found = read(path)
-    assert (found["tool"], found["outcome"], len(found["runs"])) == ("sglang_bench_serving", "ok", 20_000)
+    assert (found["tool"], found["outcome"], len(found["runs"])) == ("sglang_bench_serving", "ok", 2_000)
+
+
+def test_more_results_than_can_be_held_are_refused() -> None:
+    line = json.dumps({"run_name": "a", "batch_size": 1, "prefill_latency": 0.5, "total_latency": 0.75}) + "\n"
+    found = read(line * 10_001)
+    assert (found["outcome"], found["runs"]) == ("refused", [])
+    assert "split it" in found["reason"]
 
 
 @pytest.mark.parametrize("odd", [[], {}, "", "12", True, None, [1], {"a": 1}, -1, 1e400])
