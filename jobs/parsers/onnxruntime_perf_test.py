@@ -1,6 +1,7 @@
 """Reads what onnxruntime_perf_test prints: one block a run, with ms and s side by side.
 
-Source: onnxruntime/test/perftest/performance_runner.cc.
+Without `-s` (or with a result file) there are no percentiles. Peak working set is memory of the host.
+Source: https://github.com/microsoft/onnxruntime onnxruntime/test/perftest/performance_runner.cc and .h, 2019 to 1.2x.
 """
 
 from __future__ import annotations
@@ -9,78 +10,118 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.content import Content
-from jobs.errors import Failed
+from jobs.errors import Cut, Failed, NoResult, Refused
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import Key, statistic_keys
-from jobs.parsers._lines import whole_lines
+from jobs.parsers._lines import NUMBER
+from jobs.parsers._repeats import without_repeats
 from jobs.run_builder import RunBuilder, number_label
 
 TOOL = "onnxruntime_perf_test"
-FIRST, LAST = "Total inference requests:", "P999 Latency:"
 KEYS: Mapping[str, Key] = {
     "Number of inferences per second": Key("req_s", "req/s"),
     "Average inference time cost": Key("latency_mean_ms", "ms"),
+    "Average inference time cost total": Key("latency_mean_ms", "ms"),
+    "Average inference time cost (excluding warm-up)": Key("latency_mean_ms", "ms"),
+    "Average time cost": Key("latency_mean_ms", "ms"),
     **statistic_keys("{} Latency", "latency", "s", {f"p{n}": f"P{n}" for n in (50, 90, 95, 99)}),
 }
-_LINE = re.compile(r"\s*(?P<key>[A-Z][\w ]+?):\s*(?P<value>\S+)(?: (?P<unit>\S+))?\s*")
+FIRST = ("Total inference requests", "Total iterations")
+LAST, WITHOUT_PERCENTILES = "P999 Latency", ("Peak working set size", "Runs", "Average time cost")
+_UNITS = {"sec": "s", "s": "s", "ms": "ms", "us": "us"}
+_LINE = re.compile(
+    r"\s*(?P<key>[A-Z]\w*(?: \w+)*(?: \(excluding warm-up\))?)(?::| is)\s*"
+    rf"(?P<value>{NUMBER}|[-+]?(?:nan|inf))"
+    r"(?:\s*(?P<unit>ms|us|sec|s|%|bytes)\b)?\s*%?\s*(?:\([^()]*\))?\s*"
+)
+_MARKS = ("inference time cost", "Total inference run time:", "Session creation time cost:")
+_COMMAND = re.compile(r"(?m)^[^\n#|`]{0,200}\bonnxruntime_perf_test(?:\.exe)?[\"']? ")
+_ERROR = re.compile(r"(?i)\b(?:exception|error|fail(?:ed|ure)?|terminate|aborted|segmentation|not a valid|no test)\b")
 
 
 class OnnxruntimePerfTest:
     """See `jobs.protocols.Parser`."""
 
     tools: tuple[str, ...] = (TOOL,)
-    reads = "printed block of 1.x"
-    landmarks: tuple[str, ...] = (FIRST, LAST)
+    reads = "printed blocks of every version, with and without percentiles"
+    landmarks: tuple[str, ...] = (*FIRST, f"{LAST}:")
     keys: Mapping[str, Mapping[str, Key]] = {TOOL: KEYS}
 
     def recognises(self, content: Content) -> str | None:
         """Return the tool's id where its own lines stand, or its command line."""
-        marks = ("Average inference time cost:", "Total inference run time:", "onnxruntime_perf_test ")
-        return TOOL if any(mark in content.sample for mark in marks) else None
+        text = content.sample
+        oldest = "Total iterations:" in text and "Average time cost:" in text
+        return TOOL if any(mark in text for mark in _MARKS) or oldest or _COMMAND.search(text) else None
 
     def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
         """Return one run a block; Failed where the tool ended before it printed one."""
-        lines, cut = whole_lines(content, self.landmarks)
+        lines = content.text(self.landmarks).split("\n")
+        tail = lines.pop()
         blocks = list(_blocks(lines))
         if not blocks:
-            raise Failed(f"no block of results; the last line is {lines[-1].strip()[:80] if lines else ''!r}")
-        runs = tuple(_read(block) for block in blocks)
-        whole = all("truncated" not in run.flags for run in runs) and not cut
+            raise _no_result(lines, tail)
+        ended = _LINE.fullmatch(tail)
+        if ended and ended["key"] == LAST and ended["unit"]:
+            blocks[-1].append(ended)
+        cut = bool(tail.strip()) and not _is_whole(blocks[-1], cut=True)
+        runs = [_read(block, cut=cut and block is blocks[-1]) for block in blocks]
+        whole = not any("truncated" in run.flags for run in runs)
         return ParseResult(
             tool=TOOL,
             outcome=ParseOutcome.OK if whole else ParseOutcome.PARTIAL,
-            reason="" if whole else f"the text ends before {LAST.rstrip(':')}",
-            runs=runs,
+            reason="" if whole else f"the text of a block ends before {LAST}",
+            runs=without_repeats(runs),
         )
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[list[re.Match[str]]]:
-    """Yield the matched lines of each block, which starts at the number of requests."""
+    """Yield the matched lines of each block, which starts at the number of requests, or at a key said before."""
     block: list[re.Match[str]] = []
     for line in lines:
         match = _LINE.fullmatch(line)
         if match is None:
             continue
-        if line.lstrip().startswith(FIRST):
+        again = any(it["key"] == match["key"] and it["value"] != match["value"] for it in block if it["key"] in KEYS)
+        if match["key"] in FIRST or again:
             if block:
                 yield block
             block = [match]
-        elif block:
+        elif block or match["key"] in KEYS:
             block.append(match)
     if block:
         yield block
 
 
-def _read(block: Sequence[re.Match[str]]) -> ParsedRun:
+def _is_whole(block: Sequence[re.Match[str]], *, cut: bool) -> bool:
+    """Return whether a block has its last line; without percentiles that is the memory, unless the text is cut."""
+    keys = [line["key"] for line in block]
+    if LAST in keys:
+        return True
+    ended = any(key in WITHOUT_PERCENTILES for key in keys)
+    return ended and not cut and not any(key.endswith(" Latency") for key in keys)
+
+
+def _read(block: Sequence[re.Match[str]], *, cut: bool) -> ParsedRun:
     run = RunBuilder()
-    run.label("requests", number_label(block[0]["value"]))
     for line in block:
-        key, value, unit = line["key"], line["value"], line["unit"]
-        if key in KEYS:
-            run.take(key, Key(KEYS[key].metric, unit or KEYS[key].unit), value)
-    if block[-1]["key"] != LAST.rstrip(":") and not any(line["key"] == LAST.rstrip(":") for line in block):
+        key, unit = line["key"], line["unit"]
+        if key in FIRST:
+            run.fact("requests", number_label(line["value"]))
+        elif key in KEYS:
+            run.take_as(key, KEYS[key].metric, _UNITS.get(unit, unit) if unit else KEYS[key].unit, line["value"])
+    if not _is_whole(block, cut=cut):
         run.flag("truncated")
     return run.build()
+
+
+def _no_result(lines: Sequence[str], tail: str) -> NoResult:
+    said = [line.strip() for line in [*lines, tail] if line.strip()]
+    error = next((line for line in reversed(said) if _ERROR.search(line)), None)
+    if error:
+        return Failed(f"no block of results: {error[:80]}")
+    if any(mark in line for line in said for mark in _MARKS):
+        return Cut("the text ends before the results")
+    return Refused(f"expected a block of results, found only its command; the last line is {said[-1][:80]!r}")
 
 
 def create() -> OnnxruntimePerfTest:
