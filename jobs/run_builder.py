@@ -50,11 +50,21 @@ class RunBuilder:
         if plain is not None:
             self._facts[name] = plain
 
-    def take(self, own_key: str, key: Key, raw: object, *, samples: int | None = None, said: str = "") -> None:
+    def take(
+        self,
+        own_key: str,
+        key: Key,
+        raw: object,
+        *,
+        samples: int | None = None,
+        spread: str | None = None,
+        said: str = "",
+    ) -> None:
         """Take the value that a tool printed under `own_key`; one that may not enter a series is set aside.
 
         Numbers in words such as `n/a` are absent. A latency of 0 sets the flag `implausible_zero`, failed requests
-        set `requests_failed`. `said` stands in place of the digits where the parser computed the value from many.
+        set `requests_failed`. `spread` is a standard deviation in the key's unit. `said` stands in place of the digits
+        where the parser computed the value from many.
         """
         text = str(raw).strip() if raw is not None else ""
         if text.lower() in NOT_MEASURED:
@@ -62,9 +72,12 @@ class RunBuilder:
         metric = find_metric(key.metric)
         try:
             value = convert(text, key.unit, metric.unit)
+            deviation = None if spread is None else convert(spread, key.unit, metric.unit)
             doubt = metric.doubt(value)
         except UserError as error:
-            value, doubt = float("nan"), str(error)
+            value, deviation, doubt = float("nan"), None, str(error)
+        if not doubt and deviation is not None and deviation < 0:
+            doubt = f"its spread is a standard deviation and cannot be negative, found {spread}"
         if doubt:
             if metric.kind is Kind.LATENCY and value == 0:
                 self.flag("implausible_zero")
@@ -76,19 +89,34 @@ class RunBuilder:
                 self.reject(own_key, raw, f"{metric.name} is already given as {earlier.key!r}: {earlier.raw}", key.unit)
             return
         self._metrics[metric.name] = Reading(
-            value=value, unit=metric.unit, key=own_key, raw=said or text, raw_unit=key.unit, samples=samples
+            value=value,
+            unit=metric.unit,
+            key=own_key,
+            raw=said or text,
+            raw_unit=key.unit,
+            samples=samples,
+            spread=deviation,
         )
         if metric.name == "requests_failed" and value > 0:
             self.flag("requests_failed")
 
-    def take_as(self, own_key: str, metric: str, unit: str, raw: object, *, samples: int | None = None) -> None:
+    def take_as(
+        self,
+        own_key: str,
+        metric: str,
+        unit: str,
+        raw: object,
+        *,
+        samples: int | None = None,
+        spread: str | None = None,
+    ) -> None:
         """Take a value as `take` does, where the unit stands in the file: one that does not fit sets it aside."""
         try:
             key = Key(metric, unit)
         except (UserError, ValueError) as error:
             self.reject(own_key, raw, str(error), unit)
             return
-        self.take(own_key, key, raw, samples=samples)
+        self.take(own_key, key, raw, samples=samples, spread=spread)
 
     def take_own(self, name: str, raw: object, unit: str) -> None:
         """Take a value under the tool's own name and unit, which no series will ever hold."""
