@@ -13,10 +13,10 @@ from jobs.errors import Failed, Refused
 from jobs.measurements import Label, ParseOutcome, ParseResult
 from jobs.metrics import Key
 from jobs.run_builder import RunBuilder
-from jobs.strict_json import is_text, shown
+from jobs.strict_json import Number, is_text, shown
 
 TOOL = "generic_json"
-_KEYS = frozenset({"name", "unit", "value", "range", "extra"})
+_KEYS = frozenset({"name", "unit", "value", "range", "extra", "biggerIsBetter"})
 
 
 class GenericJson:
@@ -31,26 +31,37 @@ class GenericJson:
         """Return the id for a list whose first entry has a name, a unit and a value."""
         outline = content.outline
         first = outline[0] if isinstance(outline, list) and outline else None
-        own = isinstance(first, dict) and {"name", "unit"} <= first.keys() <= _KEYS
-        return TOOL if own else None
+        return TOOL if isinstance(first, dict) and {"name", "unit"} <= first.keys() <= _KEYS else None
 
     def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
         """Return one run with every value under its own name."""
         run = RunBuilder()
+        taken: dict[str, tuple[str, str]] = {}
         for entry in content.document:
-            _take(run, entry)
+            _take(run, entry, taken)
         built = run.build()
         if not built.own:
-            raise Failed("no entry has a usable value")
+            raise Failed(f"no entry has a usable value: {built.rejected[0].reason if built.rejected else 'none'}")
         return ParseResult(tool=TOOL, outcome=ParseOutcome.OK, runs=(built,))
+
+
+def _take(run: RunBuilder, entry: Any, taken: dict[str, tuple[str, str]]) -> None:
+    """Take one entry; one that says something else under a name taken before is set aside."""
+    if not isinstance(entry, dict) or not is_text(entry.get("name")) or not is_text(entry.get("unit")):
+        raise Refused(f"expected an object with name, unit and value, found {shown(entry)}")
+    name, unit, value = entry["name"].strip(), entry["unit"], entry.get("value")
+    if not name:
+        raise Refused("expected a name that is not empty")
+    if not isinstance(value, Number):
+        run.reject(name, value, "expected a number", unit)
+    elif name in taken:
+        if taken[name] != (value, unit):
+            run.reject(name, value, f"the name is already given with {taken[name][0]} {taken[name][1]}", unit)
+    else:
+        taken[name] = (value, unit)
+        run.take_own(name, value, unit)
 
 
 def create() -> GenericJson:
     """Return the parser."""
     return GenericJson()
-
-
-def _take(run: RunBuilder, entry: Any) -> None:
-    if not isinstance(entry, dict) or not is_text(entry.get("name")) or not is_text(entry.get("unit")):
-        raise Refused(f"expected an object with name, unit and value, found {shown(entry)}")
-    run.take_own(entry["name"], entry.get("value"), entry["unit"])

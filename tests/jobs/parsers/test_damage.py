@@ -23,10 +23,7 @@ OPEN_CUTS = {
     "vllm_bench_serve/printed_by_two_ranks_with_prefixes": "two ranks are one run only once both blocks are whole",
 }
 OPEN_GLUES = {
-    "generic_csv/two_configs": "the header of a table of as many columns is taken for a row",
     "nvidia_smi_csv/nounits_power": "the header of a table of as many columns is taken for a row",
-    "mlperf_loadgen_summary/multistream_2019_queries_before_samples": "another log decides whether there are tokens",
-    "mlperf_loadgen_summary/server_old_scheduled_first": "another log decides whether there are tokens",
     "trtllm_benchmark_serving/placeholders": "counts of a placeholder beside a real block are kept",
     "vllm_bench_serve/crash_before_the_result": "a crash before a real block is not seen",
     "vllm_bench_serve/nan_when_no_request_finished": "the zero requests of one block beside a real one are kept",
