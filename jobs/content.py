@@ -162,17 +162,17 @@ class Content:
             return None
         return document if isinstance(document, dict) else None
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, bare_arrays_above: int = _BARE_ARRAYS_ABOVE_BYTES) -> Iterator[str]:
         """Yield the lines one by one, however long the file is; a last one without an end is yielded too.
 
-        In a line of many megabytes, arrays of nothing but numbers are given as empty. Raises Refused for a line of
-        more than `DOCUMENT_BYTES` characters.
+        In a line of more than `bare_arrays_above` characters, arrays of nothing but numbers are given as empty. Raises
+        Refused for a line of more than `DOCUMENT_BYTES` characters.
         """
         with self.open() as file, io.TextIOWrapper(file, self._encoding[0], errors="replace") as text:
             while line := text.readline(DOCUMENT_BYTES):
                 if len(line) == DOCUMENT_BYTES:
                     raise Refused(f"a line has {DOCUMENT_BYTES:,} characters or more; at most so many are read")
-                if len(line) > _BARE_ARRAYS_ABOVE_BYTES:
+                if len(line) > bare_arrays_above:
                     line = _NUMBERS_ONLY_TEXT.sub("[]", line)
                 yield line.rstrip("\n").lstrip("\ufeff")
 

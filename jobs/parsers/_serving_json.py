@@ -57,6 +57,8 @@ OTHERS = re.compile(
     r"|concurrency|accept_length|(?:sharegpt|random)_\w+|\w+_retokenized|benchmark_duration|wall_duration|\w+_len|tag"
 )
 """Numeric keys that the writers are known to write and no metric means."""
+_DETAILED = 2**16
+"""Characters of a line that can only be so long with the figures of single requests, which are not read."""
 MOST_RECORDS = 10_000
 """Results of one file; all of them are held until the file is read."""
 
@@ -114,7 +116,7 @@ def records_of(content: Content) -> Iterator[tuple[int, dict[str, Any] | NoResul
         for number, value in enumerate(document if isinstance(document, list) else [document], start=1):
             yield number, value if isinstance(value, dict) else Refused(f"entry {number} is no JSON object")
         return
-    for number, line in enumerate(content.lines(), start=1):
+    for number, line in enumerate(content.lines(bare_arrays_above=_DETAILED), start=1):
         if not line.strip():
             continue
         try:
