@@ -11,6 +11,7 @@ NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 """A number without separators, for use inside a regular expression."""
 PRINTED = rf"(?:{NUMBER}|[-+]?(?:nan|inf(?:inity)?))(?![\w.,])"
 """The same where `nan` and `inf` may stand for it, and nothing may stick to it."""
+_RANK = re.compile(r"\s*(?:\d+: |\[\d+,\d+\](?:<std(?:out|err)>)?: ?|\[[^\[\]\n]{0,80}\] )")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
@@ -24,3 +25,9 @@ def whole_lines(content: Content, landmarks: Sequence[str] = ()) -> tuple[list[s
 def without_thousands(text: str) -> str:
     """Return the number without its separators (`1,146.31` is `1146.31`); anything else as it is."""
     return text.replace(",", "") if _THOUSANDS.fullmatch(text.strip()) else text
+
+
+def without_rank(line: str) -> str:
+    """Return the line without what mpirun, srun or a logger put before it (`[1,0]<stdout>:`, `0: `, `[INFO] `)."""
+    found = _RANK.match(line)
+    return line[found.end() :] if found else line

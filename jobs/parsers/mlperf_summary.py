@@ -12,7 +12,7 @@ from jobs.content import Content
 from jobs.errors import Cut, Failed, Refused
 from jobs.measurements import Label, ParsedRun, ParseResult
 from jobs.metrics import Key
-from jobs.parsers._lines import PRINTED
+from jobs.parsers._lines import without_rank, without_thousands
 from jobs.parsers._mlperf import SCENARIOS, latency_keys, of_inference, result_of
 from jobs.run_builder import RunBuilder, number_label
 
@@ -35,7 +35,7 @@ LATENCIES: Mapping[str, Key] = {
 KEYS: Mapping[str, Key] = {**RATES, **LATENCIES}
 INFERRED = ("Tokens per second (inferred)", "Completed tokens per second (inferred)")
 """Samples times a fixed number of tokens: computed, not counted."""
-_LINE = re.compile(rf"\s*(?P<key>[A-Za-z0-9][\w ./()-]*?)\s*:\s*(?P<value>{PRINTED})\s*")
+_LINE = re.compile(r"\s*(?P<key>[A-Za-z0-9][\w ./()-]*?)\s*:\s*(?P<value>\S+)\s*")
 _TEXT = re.compile(r"\s*(?P<key>Scenario|Mode|Result is)\s*:\s*(?P<value>\S.*?)\s*")
 _END = re.compile(
     r"\s*(?:No errors encountered during test\.|(?P<errors>\d+) ERRORS? encountered\. See detailed log\.)\s*"
@@ -80,7 +80,7 @@ class MlperfSummary:
 
 def _lines(content: Content, landmarks: Sequence[str]) -> tuple[list[str], bool]:
     """Return the lines that can be trusted, and whether one was left out; the closing sentence needs no line end."""
-    lines = content.text(landmarks).split("\n")
+    lines = [without_rank(line) for line in content.text(landmarks).split("\n")]
     if _END.fullmatch(lines[-1]):
         return lines, False
     last = lines.pop()
@@ -161,7 +161,10 @@ class _Block:
             match = _LINE.fullmatch(line)
             if match is None:
                 continue
-            key, value = match["key"].replace("time per output token", "time to output token"), match["value"]
+            key, value = (
+                match["key"].replace("time per output token", "time to output token"),
+                without_thousands(match["value"]),
+            )
             if key in RATES:
                 run.take(key, RATES[key], value)
             elif key in LATENCIES and self._scenario != "Offline" and known:

@@ -13,7 +13,7 @@ from jobs.content import Content
 from jobs.errors import Cut, Failed, NoResult, Refused
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import Key, statistic_keys
-from jobs.parsers._lines import NUMBER
+from jobs.parsers._lines import without_rank, without_thousands
 from jobs.parsers._repeats import without_repeats
 from jobs.run_builder import RunBuilder, number_label
 
@@ -31,11 +31,12 @@ LAST, WITHOUT_PERCENTILES = "P999 Latency", ("Peak working set size", "Runs", "A
 _UNITS = {"sec": "s", "s": "s", "ms": "ms", "us": "us"}
 _LINE = re.compile(
     r"\s*(?P<key>[A-Z]\w*(?: \w+)*(?: \(excluding warm-up\))?)(?::| is)\s*"
-    rf"(?P<value>{NUMBER}|[-+]?(?:nan|inf))"
+    r"(?P<value>\S+?)"
     r"(?:\s*(?P<unit>ms|us|sec|s|%|bytes)\b)?\s*%?\s*(?:\([^()]*\))?\s*"
 )
 _MARKS = ("inference time cost", "Total inference run time:", "Session creation time cost:")
 _COMMAND = re.compile(r"(?m)^[^\n#|`]{0,200}\bonnxruntime_perf_test(?:\.exe)?[\"']? ")
+_PLACEHOLDER = re.compile(r"[<\[{(].*|[xX.]+")
 _ERROR = re.compile(r"(?i)\b(?:exception|error|fail(?:ed|ure)?|terminate|aborted|segmentation|not a valid|no test)\b")
 
 
@@ -51,11 +52,12 @@ class OnnxruntimePerfTest:
         """Return the tool's id where its own lines stand, or its command line."""
         text = content.sample
         oldest = "Total iterations:" in text and "Average time cost:" in text
-        return TOOL if any(mark in text for mark in _MARKS) or oldest or _COMMAND.search(text) else None
+        started = TOOL in text and _COMMAND.search(text) is not None
+        return TOOL if oldest or started or any(mark in text for mark in _MARKS) else None
 
     def parse(self, content: Content, tool: str, asked: Mapping[str, Label]) -> ParseResult:
         """Return one run a block; Failed where the tool ended before it printed one."""
-        lines = content.text(self.landmarks).split("\n")
+        lines = [without_rank(line) for line in content.text(self.landmarks).split("\n")]
         tail = lines.pop()
         blocks = list(_blocks(lines))
         if not blocks:
@@ -66,6 +68,11 @@ class OnnxruntimePerfTest:
         cut = bool(tail.strip()) and not _is_whole(blocks[-1], cut=True)
         runs = [_read(block, cut=cut and block is blocks[-1]) for block in blocks]
         whole = not any("truncated" in run.flags for run in runs)
+        values = [reading for run in runs for reading in run.metrics.values()]
+        if not values and any(_PLACEHOLDER.fullmatch(it.raw) for run in runs for it in run.rejected):
+            raise Refused("expected numbers, found placeholders: this is a description of the output")
+        if not values and whole:
+            raise Failed("no block has a usable value: no inference finished")
         return ParseResult(
             tool=TOOL,
             outcome=ParseOutcome.OK if whole else ParseOutcome.PARTIAL,
@@ -108,7 +115,8 @@ def _read(block: Sequence[re.Match[str]], *, cut: bool) -> ParsedRun:
         if key in FIRST:
             run.fact("requests", number_label(line["value"]))
         elif key in KEYS:
-            run.take_as(key, KEYS[key].metric, _UNITS.get(unit, unit) if unit else KEYS[key].unit, line["value"])
+            own_unit = _UNITS.get(unit, unit) if unit else KEYS[key].unit
+            run.take_as(key, KEYS[key].metric, own_unit, without_thousands(line["value"]))
     if not _is_whole(block, cut=cut):
         run.flag("truncated")
     return run.build()
