@@ -28,6 +28,7 @@ KEYS: Mapping[str, Key] = {
 }
 FIRST = ("Total inference requests", "Total iterations")
 LAST, WITHOUT_PERCENTILES = "P999 Latency", ("Peak working set size", "Runs", "Average time cost")
+CUT = f"the text of a block ends before {LAST}"
 _UNITS = {"sec": "s", "s": "s", "ms": "ms", "us": "us"}
 _LINE = re.compile(
     r"\s*(?P<key>[A-Z]\w*(?: \w+)*(?: \(excluding warm-up\))?)(?::| is)\s*"
@@ -71,12 +72,12 @@ class OnnxruntimePerfTest:
         values = [reading for run in runs for reading in run.metrics.values()]
         if not values and any(_PLACEHOLDER.fullmatch(it.raw) for run in runs for it in run.rejected):
             raise Refused("expected numbers, found placeholders: this is a description of the output")
-        if not values and whole:
-            raise Failed("no block has a usable value: no inference finished")
+        if not values:
+            raise Failed("no block has a usable value: no inference finished") if whole else Cut(CUT)
         return ParseResult(
             tool=TOOL,
             outcome=ParseOutcome.OK if whole else ParseOutcome.PARTIAL,
-            reason="" if whole else f"the text of a block ends before {LAST}",
+            reason="" if whole else CUT,
             runs=without_repeats(runs),
         )
 
