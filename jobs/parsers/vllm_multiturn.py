@@ -51,6 +51,7 @@ _RATE = re.compile(rf"\s*(?P<key>requests_per_sec) = (?P<value>{NUMBER})\s*")
 _WARM_UP = re.compile(r"assuming (?P<share>[\d.]+%) warmup samples")
 _RULE = re.compile(r"\s*-{50,}\s*")
 _HEADER = re.compile(r"\s*(?:(?:count|mean|std|min|max|[\d.]+%|\.\.\.)\s+)*(?:count|mean|std|min|max|[\d.]+%|\\)\s*")
+_CELL = re.compile(rf"{NUMBER}|nan|-?inf|NaN|\.\.\.")
 _ERROR = re.compile(r"^(?:\S+ \S+ \[ERROR\] - .*|[\w.]*(?:Error|Exception)\b.*)$", re.MULTILINE)
 _STATUS = re.compile(r"(?:SUCCESS|FAILED|FAILURE|TIMEOUT)\b[^\n]{0,200}")
 
@@ -163,7 +164,7 @@ def _summaries(lines: Sequence[str]) -> Iterator[_Summary]:
             columns = [word for word in line.split() if word != "\\"]
         else:
             name, *cells = line.split() or [""]
-            if columns and len(cells) == len(columns):
+            if columns and len(cells) == len(columns) and all(_CELL.fullmatch(cell) for cell in cells):
                 pairs = zip(columns, cells, strict=True)
                 summary.cells.update({f"{name} {column}": cell for column, cell in pairs if cell != "..."})
     if summary is not None:
