@@ -48,12 +48,18 @@ _AMBIGUOUS = re.compile(r"[-=]*>|[→|/]|[-+]?[\d.]+(?:\s|$)")
 _FRAGMENT_BYTES = 65536
 
 
+_JSON_FIRST = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
+"""A text that starts like JSON is no log: a block behind a JSON document is two files in one."""
+
+
 def writer_of(content: Content) -> str | None:
     """Return the tool that printed a text; None where it is none of the four.
 
     Cheap enough for every file: the head and the tail of a long one are looked at.
     """
     text = content.sample
+    if _JSON_FIRST.match(text):
+        return None
     titled = TITLE in text and TITLE_LINE.search(text) is not None
     if not titled and "Benchmark Result" in text:
         return None

@@ -21,6 +21,8 @@ FLIPS = 60
 OPEN_CUTS: dict[str, str] = {}
 OPEN_GLUES: dict[str, str] = {
     "nvidia_smi_csv/nounits_power": "the header of a table of as many columns is taken for a row",
+    "nvidia_smi_csv/average_and_instant": "a line of another text with as many commas is taken for a row",
+    "gptManagerBenchmark/output_csv_streaming": "a log behind a table is read as a further result of the same tool",
 }
 """What is still open, by case: each is a fault to be mended, not a limit to be kept."""
 
