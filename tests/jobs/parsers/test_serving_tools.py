@@ -65,6 +65,14 @@ def test_settings_say_nothing_of_the_run_after_a_crash() -> None:
     assert run["labels"] == {}
 
 
+def test_a_block_of_another_tool_in_the_same_text_is_not_read_and_is_told_of() -> None:
+    sglang = TITLE + "Backend:                                 sglang    \n" + FIGURES + LATENCIES + RULE
+    found = read(sglang + "and with vLLM:\n" + TITLE + FIGURES.replace("512.50", "600.25") + LATENCIES + RULE)
+    assert (found["tool"], found["outcome"]) == ("sglang_bench_serving", "partial")
+    assert [values(run)["output_tok_s"] for run in found["runs"]] == [512.5]
+    assert "not read" in found["reason"]
+
+
 def test_a_server_that_prints_its_arguments_does_not_label_the_run() -> None:
     server = "Namespace(model='acme/Wren-3B', tensor_parallel_size=2, num_prompts=3, host='::')\n"
     (run,) = read(server + TITLE + FIGURES + LATENCIES + RULE)["runs"]
