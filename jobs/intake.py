@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import glob
 import gzip
+import lzma
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -26,6 +28,11 @@ LARGEST_ARCHIVE_BYTES = 2**31
 MOST_MEMBERS = 20_000
 _COPY_BYTES = 2**20
 TOO_LARGE = f"has more than {LARGEST_FILE_BYTES:,} bytes, unpacked"
+UNPACKING_FAILS = (
+    *(zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, NotImplementedError, RuntimeError, ValueError, OverflowError),
+)
+"""What the standard library raises for a damaged, cut, encrypted or unknown kind of archive."""
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 
 
@@ -113,7 +120,7 @@ def _open(handed: Handed, scratch: Path, stdin: BinaryIO | None) -> Iterator[Arr
         if stdin is None:
             raise UserError("standard input cannot be read here")
         path = scratch.with_name("stdin")
-        if not _copy(stdin, path, LARGEST_FILE_BYTES):
+        if _copy(stdin, path, LARGEST_FILE_BYTES) is None:
             yield handed.arrival(None, TOO_LARGE)
             return
     elif not path.is_file():
@@ -146,14 +153,14 @@ def _copy(source: Readable, target: Path, limit_bytes: int) -> int | None:
             if copied > limit_bytes:
                 return None
             file.write(chunk)
-    return copied or 0
+    return copied
 
 
 def _unzip(handed: Handed, path: Path, scratch: Path) -> Arrival:
     try:
         with gzip.open(path) as packed:
             copied = _copy(packed, scratch, LARGEST_FILE_BYTES)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except UNPACKING_FAILS as error:
         return handed.arrival(None, f"the gzip file is damaged or cut: {error}")
     if copied is None:
         return handed.arrival(None, TOO_LARGE)
@@ -163,7 +170,7 @@ def _unzip(handed: Handed, path: Path, scratch: Path) -> Arrival:
 def _members(handed: Handed, path: Path, scratch: Path) -> Iterator[Arrival]:
     try:
         archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except UNPACKING_FAILS as error:
         yield handed.arrival(None, f"the zip file is damaged or cut: {error}")
         return
     left = LARGEST_ARCHIVE_BYTES
@@ -186,7 +193,7 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, scratch: Path, li
     try:
         with archive.open(member) as packed:
             copied = _copy(packed, scratch, limit_bytes)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except UNPACKING_FAILS as error:
         return 0, f"cannot be unpacked: {error}"
     if copied is None:
         return limit_bytes, "the archive unpacks to more than is read: given up"
@@ -195,6 +202,6 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, scratch: Path, li
 
 def _unsafe(member: zipfile.ZipInfo) -> str | None:
     path = PurePosixPath(member.filename.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+    if not path.parts or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
         return "its name leads out of the archive"
     return "it is encrypted" if member.flag_bits & 0x1 else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from jobs import plugins
@@ -41,21 +43,32 @@ def recognise(content: Content) -> tuple[Parser, str] | None:
 def read_result(content: Content, tool: str = AUTO, asked: Mapping[str, Label] | None = None) -> ParseResult:
     """Return what a result file holds; `tool` is a tool's id, a plugin's name, or `auto` to find it from the content.
 
-    Raises UnknownPlugin for an unknown tool; whatever the content is, the answer is an outcome.
+    Raises UnknownPlugin for an unknown tool; whatever the content is, the answer is an outcome. A parser that breaks is
+    a fault of the parser: the file is refused with the place, so that it stops no other file.
     """
     named = None if tool == AUTO else parser_of(tool)
-    if content.problem:
-        return _end(None if named is None else tool, ParseOutcome.REFUSED, content.problem)
-    found = recognise(content) if named is None else _recognised_by(named, content)
-    if found is None or (named is not None and tool in named.tools and tool != found[1]):
-        return _end(None if named is None else tool, ParseOutcome.REFUSED, _not_recognised(content, tool))
-    parser, wrote = found
+    wrote = "" if named is None else tool
     try:
+        if content.problem:
+            return _end(wrote, ParseOutcome.REFUSED, content.problem)
+        found = recognise(content) if named is None else _recognised_by(named, content)
+        if found is None or (named is not None and tool in named.tools and tool != found[1]):
+            return _end(wrote, ParseOutcome.REFUSED, _not_recognised(content, tool))
+        parser, wrote = found
         return parser.parse(content, wrote, asked or {})
     except NoResult as error:
         return _end(wrote, _OUTCOMES.get(type(error), ParseOutcome.REFUSED), str(error))
+    except OSError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name} line {place.lineno}"
+        return _end(
+            wrote, ParseOutcome.REFUSED, f"{FAULT} ({where}: {type(error).__name__}: {error}); please report it"
+        )
 
 
+FAULT = "a fault in the parser"
 _OUTCOMES: Mapping[type[NoResult], ParseOutcome] = {Failed: ParseOutcome.FAILED, Cut: ParseOutcome.PARTIAL}
 
 
@@ -79,11 +92,11 @@ def _not_recognised(content: Content, tool: str) -> str:
 
 def refused(reason: str) -> ParseResult:
     """Return the outcome of what could not even be opened."""
-    return _end(None, ParseOutcome.REFUSED, reason)
+    return _end("", ParseOutcome.REFUSED, reason)
 
 
-def _end(tool: str | None, outcome: ParseOutcome, reason: str) -> ParseResult:
-    return ParseResult(tool=tool or "", outcome=outcome, reason=reason)
+def _end(tool: str, outcome: ParseOutcome, reason: str) -> ParseResult:
+    return ParseResult(tool=tool, outcome=outcome, reason=reason)
 
 
 def result_json(path: str, result: ParseResult) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -164,6 +165,14 @@ def plain_value(value: object) -> Label | None:
     return value if isinstance(value, bool | int | float) else None
 
 
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
+
+def without_thousands(text: str) -> str:
+    """Return the number without its separators (`1,146.31` is `1146.31`); anything else as it is."""
+    return text.replace(",", "") if _THOUSANDS.fullmatch(text.strip()) else text
+
+
 def number_label(text: str) -> Label | None:
-    """Return a number printed in a log as int or float; None if it is not one."""
-    return plain_value(Number(text.strip().replace(",", "")))
+    """Return a number printed in a log as int or float; None if it is not one (`1,5` is none: it may mean 1.5)."""
+    return plain_value(Number(without_thousands(text).strip()))

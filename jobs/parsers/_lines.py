@@ -12,7 +12,6 @@ NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 PRINTED = rf"(?:{NUMBER}|[-+]?(?:nan|inf(?:inity)?))(?![\w.,])"
 """The same where `nan` and `inf` may stand for it, and nothing may stick to it."""
 _RANK = re.compile(r"\s*(?:\d+: |\[\d+,\d+\](?:<std(?:out|err)>)?: ?|\[[^\[\]\n]{0,80}\] )")
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def whole_lines(content: Content, landmarks: Sequence[str] = ()) -> tuple[list[str], bool]:
@@ -20,11 +19,6 @@ def whole_lines(content: Content, landmarks: Sequence[str] = ()) -> tuple[list[s
     lines = content.text(landmarks).split("\n")
     last = lines.pop()
     return lines, bool(last.strip())
-
-
-def without_thousands(text: str) -> str:
-    """Return the number without its separators (`1,146.31` is `1146.31`); anything else as it is."""
-    return text.replace(",", "") if _THOUSANDS.fullmatch(text.strip()) else text
 
 
 def without_rank(line: str) -> str:

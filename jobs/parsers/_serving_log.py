@@ -13,7 +13,6 @@ from jobs.content import Content
 from jobs.errors import Failed, Refused
 from jobs.measurements import ParsedRun, ParseOutcome, ParseResult
 from jobs.parsers._arguments import printed_label
-from jobs.parsers._lines import without_thousands
 from jobs.parsers._serving_block import (
     BARE,
     FIRST_KEYS,
@@ -29,7 +28,7 @@ from jobs.parsers._serving_block import (
     Block,
     blocks_of,
 )
-from jobs.run_builder import RunBuilder, number_label
+from jobs.run_builder import RunBuilder, number_label, without_thousands
 
 LANDMARKS = (TITLE, "Successful requests:", "Starting initial single prompt test run", "Starting warmup with ")
 _OTHERS = re.compile(

@@ -12,9 +12,9 @@ from jobs.content import Content
 from jobs.errors import Cut, Failed, Refused
 from jobs.measurements import Label, ParsedRun, ParseResult
 from jobs.metrics import Key
-from jobs.parsers._lines import without_rank, without_thousands
+from jobs.parsers._lines import without_rank
 from jobs.parsers._mlperf import SCENARIOS, latency_keys, of_inference, result_of
-from jobs.run_builder import RunBuilder, number_label
+from jobs.run_builder import RunBuilder, number_label, without_thousands
 
 TOOL = "mlperf_loadgen_summary"
 BANNER = "MLPerf Results Summary"

@@ -13,9 +13,9 @@ from jobs.content import Content
 from jobs.errors import Cut, Failed, NoResult, Refused
 from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult
 from jobs.metrics import Key, statistic_keys
-from jobs.parsers._lines import without_rank, without_thousands
+from jobs.parsers._lines import without_rank
 from jobs.parsers._repeats import without_repeats
-from jobs.run_builder import RunBuilder, number_label
+from jobs.run_builder import RunBuilder, number_label, without_thousands
 
 TOOL = "onnxruntime_perf_test"
 KEYS: Mapping[str, Key] = {

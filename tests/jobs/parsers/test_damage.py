@@ -12,7 +12,7 @@ import pytest
 
 from jobs.content import Content
 from jobs.measurements import ParseOutcome
-from jobs.reading import AUTO, read_result, result_json
+from jobs.reading import AUTO, FAULT, read_result, result_json
 
 CASES = Path(__file__).parent / "cases"
 EVERY_BYTE_BELOW = 4096
@@ -37,7 +37,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def parse(raw: bytes, tool: str = AUTO) -> dict[str, Any]:
-    return result_json("damaged", read_result(Content("damaged", raw), tool))
+    found = result_json("damaged", read_result(Content("damaged", raw), tool))
+    assert FAULT not in (found["reason"] or ""), found["reason"]
+    return found
 
 
 def cuts(size: int, generator: random.Random) -> Iterator[int]:
