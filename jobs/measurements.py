@@ -66,6 +66,14 @@ class ParsedRun:
     own: Mapping[str, Reading] = field(default_factory=lambda: MappingProxyType({}))
     """Values under names and units of the tool's own: shown and kept aside, never a point until someone maps them."""
 
+    @property
+    def barred(self) -> str | None:
+        """Why none of its values may enter a series although they were read well; None where they may."""
+        if "snapshot" in self.flags:
+            return "a reading of one moment, not a measurement of a benchmark"
+        doubtful = next((one for one in self.rejected if one.key.startswith("label ")), None)
+        return None if doubtful is None else f"nobody can say which series it belongs to: {doubtful.reason}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseResult:

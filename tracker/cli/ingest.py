@@ -45,7 +45,9 @@ def ingest(
     ] = None,
     tool: Tool = "auto",
     replace: Annotated[bool, typer.Option("--replace", help="Let files replace stored ones of the same name.")] = False,
-    history: Annotated[bool, typer.Option("--history", help="Old results: page nobody about their releases.")] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Old results: changes among them are shown, and sent to nobody.")
+    ] = False,
     fail_on: FailOn = "",
     as_json: Json = False,
 ) -> None:
@@ -112,5 +114,9 @@ def _show(answers: list[Deposited]) -> None:
     values, aside = sum(a.values for a in answers), sum(a.set_aside for a in answers)
     parts = [f"{number} {status}" for status, number in sorted(counted.items())]
     write(f"{len(answers)} files: {', '.join(parts)}; {values} values in series, {aside} set aside")
+    if unnamed := sum(answer.unnamed for answer in answers):
+        note(
+            f"{unnamed} results name no model or benchmark: results of different ones meet in one series; say --label model="
+        )
     if aside:
         note("`tracker quarantine list` shows what was set aside, and why")

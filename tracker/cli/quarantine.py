@@ -57,7 +57,7 @@ def list_(
 
 
 def release(
-    held: Annotated[int, typer.Argument(help="The value's id, as the list shows it.")],
+    held: Annotated[int, typer.Argument(help="The value's id, as the list shows it.", min=1, max=2**63 - 1)],
     metric: Annotated[str | None, typer.Option(help="What it is, where its key does not say: power_w.")] = None,
     unit: Annotated[str | None, typer.Option(help="The unit it was printed in, where the tool does not say.")] = None,
     as_json: Json = False,

@@ -199,6 +199,8 @@ def _write_attempts(detail: RunDetail) -> None:
         times = f"{format_time(attempt.started_at)} to {format_time(attempt.ended_at)}"
         flags = f" [{attempt.flags}]" if attempt.flags else ""
         write(f"\nattempt {attempt.number} on {attempt.host}, {times}: {state}{flags} {attempt.detail}".rstrip())
+        if attempt.facts:
+            write("  says: " + " ".join(f"{name}={value}" for name, value in attempt.facts.items()))
         for what, words in describe_environment(attempt.environment):
             write(f"  {what}: {words}")
         for output in attempt.outputs:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,6 +28,7 @@ from tracker.store.engine import Session
 
 log = EventLog(__name__)
 
+STATUSES = ("stored", "unchanged", "replaced", "conflict", "refused")
 BATCH_FILES = 250
 BATCH_BYTES = 64 * 2**20
 """A batch is written in one transaction; it ends at either."""
@@ -45,6 +47,8 @@ class Deposited:
     runs: tuple[str, ...] = ()
     values: int = 0
     set_aside: int = 0
+    unnamed: int = 0
+    """Results in series that neither a model nor a benchmark's name tells from others."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,10 +108,9 @@ def _copy(home: Path, content: Content, sha256: str) -> str:
     target = home / relative
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_suffix(".part")
-        with content.open() as source, partial.open("wb") as copy:
+        with content.open() as source, tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as copy:
             shutil.copyfileobj(source, copy, _HASH_BYTES)
-        partial.rename(target)
+        Path(copy.name).rename(target)
     return relative.as_posix()
 
 
@@ -120,7 +123,7 @@ def _keep(context: Context, origin: Origin, batch: Sequence[_File], *, who: str,
         deposits.hold(session)
         desk = open_desk(session, origin, now=now)
         answers = _Clerk(session, desk, who=who, replace=replace, now=now).take(batch)
-        counts = {status: sum(a.status == status for a in answers) for status in ("stored", "replaced", "conflict")}
+        counts = {status: sum(a.status == status for a in answers) for status in STATUSES}
         if counts["stored"]:
             audit.record(
                 session,
@@ -150,19 +153,23 @@ class _Clerk:
         contents = deposits.same_content(self._session, self._desk.where, [file.sha256 for file in readable])
         answers: dict[int, Deposited] = {}
         new: list[_File] = []
+        taken: set[str] = set()
         for file in batch:
-            answer = self._answer(file, known, contents)
+            answer = self._answer(file, known, contents, replace=self._replace and file.key not in taken)
             if answer is not None:
                 answers[id(file)] = answer
                 continue
             new.append(file)
+            taken.add(file.key)
             known[f"{file.key}-0"] = file.sha256
             contents[file.sha256] = file.name
         self._build(new)
-        answers |= self._write(new, known)
+        answers |= self._write(new)
         return [answers[id(file)] for file in batch]
 
-    def _answer(self, file: _File, known: Mapping[str, str], contents: Mapping[str, str]) -> Deposited | None:
+    def _answer(
+        self, file: _File, known: Mapping[str, str], contents: Mapping[str, str], *, replace: bool
+    ) -> Deposited | None:
         """Return what becomes of a file that is not written; None for one that is."""
         if not file.sha256:
             return _answer(file, "refused", file.result.reason)
@@ -171,7 +178,7 @@ class _Clerk:
             return _answer(file, "unchanged", "already stored" + ("" if earlier == file.name else f" as {earlier}"))
         if problem := self._desk.problem(file.result):
             return _answer(file, "refused", problem)
-        if f"{file.key}-0" in known and not self._replace:
+        if f"{file.key}-0" in known and not replace:
             return _answer(
                 file,
                 "conflict",
@@ -187,7 +194,7 @@ class _Clerk:
             output |= {"size_bytes": file.size_bytes, "sha256": file.sha256}
             file.runs = self._desk.runs_of(self._session, file.key, file.result, output)
 
-    def _write(self, files: Sequence[_File], known: Mapping[str, str]) -> dict[int, Deposited]:
+    def _write(self, files: Sequence[_File]) -> dict[int, Deposited]:
         replaced = (
             {id(file) for file in files if deposits.keys_of_file(self._session, file.key)} if self._replace else set()
         )
@@ -244,4 +251,5 @@ def _answer(file: _File, status: str, reason: str, runs: tuple[str, ...] = ()) -
         runs=runs,
         values=sum(len(run.values) for run in file.runs),
         set_aside=sum(len(run.set_aside) for run in file.runs),
+        unnamed=sum(run.unnamed and bool(run.values) for run in file.runs),
     )

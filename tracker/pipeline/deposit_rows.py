@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,10 +14,10 @@ from jobs.measurements import Label, ParsedRun, ParseOutcome, ParseResult, Readi
 from jobs.metrics import Kind, Metric, find_metric
 from jobs.protocols import PublishedBuild
 from jobs.releases import read_tag
-from tracker.store import catalog, hosts
+from tracker.pipeline.aside import facts_of, values_aside
+from tracker.store import catalog, hosts, runs
 from tracker.store.deposits import DepositedRun, DepositedValue, NamedSeries, Where
 from tracker.store.engine import Session
-from tracker.store.quarantine import SetAside
 from tracker.store.series import SeriesIdentity
 
 UNKNOWN = "unknown"
@@ -27,8 +27,6 @@ MIN_EFFECT = 0.02
 GATED_KINDS = frozenset({Kind.THROUGHPUT, Kind.LATENCY, Kind.QUALITY})
 """Power and memory are judged beside throughput, never alone; counts are not judged."""
 NOTHING_TO_RUN = "its results are handed in; there is nothing to run"
-ONE_MOMENT = "a reading of one moment, not a measurement of a benchmark"
-NOT_IN_CATALOGUE = "no metric of the catalogue has this name; `tracker quarantine release ID --metric NAME` lets it in"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +41,7 @@ class Origin:
     labels: Mapping[str, Label] = field(default_factory=dict)
     measured_at: datetime | None = None
     history: bool = False
-    """Old results: nobody is paged about a release that was not known before."""
+    """Old results: changes among releases that were not known before are sent to nobody, the newest aside."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,9 +68,8 @@ class Desk:
     def file_key(self, name: str, result: ParseResult) -> str:
         """Return what identifies a file: other content under it is another version of the same result."""
         date = self.where.measured_at.isoformat() if self.where.measured_at else _date_of(result)
-        return "file-" + fingerprint(
-            "deposit", "\0".join((self.component, self.release, self.build, self.host, name, date))
-        )
+        parts = (self.component, self.release, self.build, self.host, name, date)
+        return runs.HANDED_IN + fingerprint("deposit", "\0".join(parts))
 
     def problem(self, result: ParseResult) -> str | None:
         """Return why a result cannot belong here: it states a label otherwise than whoever hands it in."""
@@ -85,12 +82,8 @@ class Desk:
 
     def runs_of(self, session: Session, key: str, result: ParseResult, output: Mapping[str, Any]) -> list[DepositedRun]:
         """Return one run for each result in a file; one without values where there is none."""
-        failed = result.outcome in (ParseOutcome.FAILED, ParseOutcome.INVALID)
         runs = result.runs or (ParsedRun(labels={}, metrics={}),)
-        return [
-            self._run(session, f"{key}-{place}", place, result, run, failed=failed, output=output)
-            for place, run in enumerate(runs)
-        ]
+        return [self._run(session, f"{key}-{place}", place, result, run, output) for place, run in enumerate(runs)]
 
     def _run(
         self,
@@ -99,8 +92,6 @@ class Desk:
         place: int,
         result: ParseResult,
         run: ParsedRun,
-        *,
-        failed: bool,
         output: Mapping[str, Any],
     ) -> DepositedRun:
         given = {name: value for name, value in self.given.items() if name in IDENTITY_LABELS}
@@ -108,7 +99,8 @@ class Desk:
         hardware_id, hardware = self._hardware_of(session, {**self.given, **run.facts, **run.labels})
         tool = str(labels["tool"])
         config_id = self._config(session, labels)
-        usable = not failed and "snapshot" not in run.flags
+        failed = result.outcome in (ParseOutcome.FAILED, ParseOutcome.INVALID)
+        barred = result.reason if failed else run.barred
         values = [
             DepositedValue(
                 series=self._series(metric, labels, config_id, hardware_id, hardware, tool),
@@ -117,11 +109,11 @@ class Desk:
                 spread=reading.spread,
             )
             for metric, reading in _judged(run)
-            if usable
+            if barred is None
         ]
-        reason = result.reason if result.outcome is not ParseOutcome.OK else ""
+        reason = f"{result.outcome.value}: {result.reason}" if result.outcome is not ParseOutcome.OK else ""
         if not values and not reason:
-            reason = "no value may enter a series"
+            reason = f"no valid value: {barred or 'none that may enter a series'}"
         flags = [*run.flags, *(["version_differs"] if self._version_differs(result) else [])]
         return DepositedRun(
             key=key,
@@ -130,12 +122,13 @@ class Desk:
             hardware_class_id=hardware_id,
             repeat=place + 1,
             state="done" if values else "failed",
-            reason=f"{result.outcome.value}: {reason}" if reason else "",
+            reason=reason,
             flags=",".join(sorted(flags)),
-            facts=canonical_labels({**run.facts, **({"version": result.version} if result.version else {})}),
+            facts=facts_of(replace(result, runs=(run,))),
             output=dict(output),
             values=tuple(values),
-            set_aside=tuple(_set_aside(run, labels, failed=failed, reason=result.reason)),
+            set_aside=tuple(values_aside(run, labels, barred)),
+            unnamed=not {"model", "name", "scenario"} & labels.keys(),
         )
 
     def _version_differs(self, result: ParseResult) -> bool:
@@ -271,14 +264,3 @@ def _samples_behind(metric: Metric, reading: Reading, run: ParsedRun) -> int | N
     if reading.samples is not None or finished is None or metric.kind is Kind.COUNT:
         return reading.samples
     return int(finished.value)
-
-
-def _set_aside(run: ParsedRun, labels: Mapping[str, Label], *, failed: bool, reason: str) -> Iterator[SetAside]:
-    """Return what may not enter a series."""
-    found = [(r.key, r.raw, r.unit, r.reason) for r in run.rejected]
-    found += [(name, r.raw, r.raw_unit, NOT_IN_CATALOGUE) for name, r in run.own.items()]
-    if failed or "snapshot" in run.flags:
-        why = reason if failed else ONE_MOMENT
-        found += [(r.key, r.raw, r.raw_unit, why) for r in run.metrics.values()]
-    text = canonical_labels(labels)
-    return (SetAside(key=key, raw=raw, unit=unit, reason=why, labels=text) for key, raw, unit, why in found)

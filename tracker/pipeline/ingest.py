@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from jobs.content import Content
@@ -14,6 +14,7 @@ from jobs.metrics import find_metric
 from jobs.reading import read_result
 from jobs.suite import Suite, min_effect_ratio
 from tracker.logs import EventLog
+from tracker.pipeline.aside import facts_of, reading_aside, values_aside
 from tracker.pipeline.context import Context
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import absent_results, quality_problem, read_suite_text
@@ -32,6 +33,7 @@ CONTENDED_ATTEMPTS = 2
 CONTENDED_WAIT = timedelta(seconds=20)
 """What held it up may be over by then; other runs go first."""
 AGAIN = "measured again: other work held the benchmark up"
+SECOND = "a second value of the same series in one run"
 TAKEN = frozenset({ParseOutcome.OK, ParseOutcome.PARTIAL})
 
 
@@ -61,7 +63,8 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
         facts = runs.facts_of(session, run_id)
         outputs = runs.outputs_of(session, attempt_id)
     suite = read_suite_text(facts.suite_text, facts.suite_file)
-    reading = judge_result(suite, facts.labels, parse_output(context, suite, facts.labels, outputs))
+    parsed = parse_output(context, suite, facts.labels, outputs)
+    reading = judge_result(suite, facts.labels, parsed)
     known_flags = frozenset(filter(None, attempt.flags.split(",")))
     if CONTENDED in reading.flags and "replayed" not in known_flags and attempt.number < CONTENDED_ATTEMPTS:
         reading = Reading(state="queued", reason=AGAIN, flags=reading.flags)
@@ -74,6 +77,7 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
             state=reading.state,
             reason=reading.reason,
             flags=",".join(sorted(reading.flags | known_flags)),
+            facts=facts_of(parsed),
             outcome={"failed": "parse_failed", "queued": "infra_failed"}.get(reading.state, "ok"),
             now=now,
             not_before=now + CONTENDED_WAIT if reading.state == "queued" else None,
@@ -115,21 +119,24 @@ def _refused(suite: Suite, reason: str) -> ParseResult:
 
 def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) -> Reading:
     """Return what to keep of a parse: nothing unless the outcome is good and the suite's quality check holds."""
-    rejected = [one for run in result.runs for one in _rejected(asked, run)]
+    labelled = [(run, series_labels(asked, run.labels)) for run in result.runs]
+    rejected = [one for run, labels in labelled for one in values_aside(run, labels, run.barred)]
     if result.outcome not in TAKEN or not result.runs:
         return Reading(state="failed", reason=f"{result.outcome.value}: {result.reason}", rejected=rejected)
     if problem := quality_problem(suite, result):
-        rejected += [_aside(asked, run, name, problem) for run in result.runs for name in run.metrics]
+        rejected += [
+            one for run, labels in labelled for one in values_aside(replace(run, rejected=()), labels, problem)
+        ]
         return Reading(state="failed", reason=f"invalid: {problem}", rejected=rejected)
     flags = frozenset(flag for run in result.runs for flag in run.flags)
     reading = Reading(state="done", reason="", rejected=rejected, flags=flags)
     seen: set[tuple[str, str]] = set()
-    for run in result.runs:
-        labels = series_labels(asked, run.labels)
-        for metric in run.metrics:
-            place = (canonical_labels(labels), metric)
+    for run, labels in labelled:
+        text = canonical_labels(labels)
+        for metric in run.metrics if run.barred is None else ():
+            place = (text, metric)
             if place in seen:
-                reading.rejected.append(_aside(asked, run, metric, "a second value of the same series in one run"))
+                reading.rejected.append(reading_aside(run.metrics[metric], text, SECOND))
             else:
                 seen.add(place)
                 reading.values.append((labels, metric, run))
@@ -139,18 +146,6 @@ def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) 
     elif absent or result.outcome is ParseOutcome.PARTIAL:
         reading.reason = "partial: " + "; ".join([*absent, *([result.reason] if result.reason else [])])
     return reading
-
-
-def _rejected(asked: Mapping[str, Label], run: ParsedRun) -> list[SetAside]:
-    """Return what the parser would not let into a series."""
-    labels = canonical_labels(series_labels(asked, run.labels))
-    return [SetAside(key=r.key, raw=r.raw, unit=r.unit, reason=r.reason, labels=labels) for r in run.rejected]
-
-
-def _aside(asked: Mapping[str, Label], run: ParsedRun, metric: str, reason: str) -> SetAside:
-    """Return a value that was read well and still may not enter a series."""
-    read, labels = run.metrics[metric], canonical_labels(series_labels(asked, run.labels))
-    return SetAside(key=metric, raw=read.raw, unit=read.raw_unit, reason=reason, labels=labels)
 
 
 def _keep_values(session: Session, suite: Suite, facts: RunFacts, attempt: AttemptRow, reading: Reading) -> None:

@@ -76,7 +76,7 @@ def _read_again(context: Context, held: Held, outputs: list[OutputRow]) -> Parse
         return None
     if held.run.reason.startswith(NEVER):
         return None
-    if not deposits.is_handed_in(held.run):
+    if not runs.is_handed_in(held.run.key):
         parser = read_suite_text(held.suite.text, held.suite.file).output.parser
         return read_result(Content(result.name, path), parser, json.loads(held.config_labels))
     return read_result(Content(result.name, path))
@@ -178,7 +178,7 @@ def _meanings(key: str, tool: str) -> Iterator[Key]:
 
 
 def _identity(held: Held, metric: Metric, labels: Mapping[str, Label], config_id: int) -> SeriesIdentity:
-    gated = deposits.is_handed_in(held.run) and metric.kind in GATED_KINDS
+    gated = runs.is_handed_in(held.run.key) and metric.kind in GATED_KINDS
     return SeriesIdentity(
         component_id=held.component.id or 0,
         component=held.component.slug,

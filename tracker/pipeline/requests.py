@@ -10,7 +10,6 @@ from tracker.pipeline.plan import PRIORITY_REQUESTED, require_suite, save_revisi
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import PYTHON_MINOR
 from tracker.store import audit, catalog, runs
-from tracker.store.deposits import is_handed_in
 from tracker.store.runs import PlannedRun
 
 MOST_REPEATS = 100
@@ -60,7 +59,7 @@ def rerun(context: Context, named: str, *, who: str, repeats: int = 1) -> list[s
     now = context.clock.now()
     with context.store.write() as session:
         run = runs.find_run(session, named)
-        if is_handed_in(run):
+        if runs.is_handed_in(run.key):
             raise UserError(
                 f"run {run.public_id} was measured elsewhere and handed in; measure it there again, and"
                 " `tracker ingest` the new result"

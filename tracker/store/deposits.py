@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,19 +12,14 @@ from sqlmodel import Session, SQLModel, col, select
 
 from tracker.clock import new_public_id
 from tracker.store import quarantine, series
-from tracker.store.engine import insert_new
+from tracker.store.engine import in_parts, insert_new
 from tracker.store.quarantine import SetAside
+from tracker.store.runs import newest_attempt
 from tracker.store.series import SeriesIdentity
 from tracker.store.tables import AttemptRow, MeasurementRow, OutputRow, RunRow, SeriesRow
 
 DEPOSIT_LOCK = 7_237_115
 """Number of the advisory lock on PostgreSQL that one depositing transaction holds at a time."""
-_MOST_NAMES = 500
-"""Names in one query; databases limit how many a statement may have."""
-
-
-KEY_PREFIX = "file-"
-"""How the key of a run begins whose result was handed in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +65,9 @@ class DepositedRun:
     facts: str
     output: dict[str, Any]
     values: tuple[DepositedValue, ...] = ()
-    set_aside: tuple[SetAside, ...] = field(default=())
-
-
-def is_handed_in(run: RunRow) -> bool:
-    """Return whether a run was measured elsewhere."""
-    return run.key.startswith(KEY_PREFIX)
+    set_aside: tuple[SetAside, ...] = ()
+    unnamed: bool = False
+    """Nothing tells what was measured: no model and no name of a benchmark."""
 
 
 def hold(session: Session) -> None:
@@ -86,25 +78,22 @@ def hold(session: Session) -> None:
 
 def stored_files(session: Session, keys: Sequence[str]) -> dict[str, str]:
     """Return the key of each run that is there already, with the hash of the file it was last read from."""
-    newest = func.max(AttemptRow.number).label("newest")
     found: dict[str, str] = {}
-    for part in _parts(keys):
-        attempts = select(AttemptRow.run_id, newest).group_by(col(AttemptRow.run_id)).subquery()
+    for part in in_parts(keys):
         rows = session.execute(
             select(RunRow.key, OutputRow.sha256)
             .join(AttemptRow, col(AttemptRow.run_id) == RunRow.id)
-            .join(attempts, (attempts.c.run_id == AttemptRow.run_id) & (attempts.c.newest == AttemptRow.number))
             .join(OutputRow, col(OutputRow.attempt_id) == AttemptRow.id)
-            .where(col(RunRow.key).in_(part))
+            .where(col(RunRow.key).in_(part), col(AttemptRow.number) == newest_attempt())
         ).all()
         found |= dict(rows)
     return found
 
 
 def same_content(session: Session, where: Where, hashes: Sequence[str]) -> dict[str, str]:
-    """Return the hashes of files that were read for this build and host before, with the name they had."""
+    """Return the hashes of files that are stored for this build and host, with their names; not of replaced ones."""
     found: dict[str, str] = {}
-    for part in _parts(hashes):
+    for part in in_parts(hashes):
         rows = session.execute(
             select(OutputRow.sha256, OutputRow.name)
             .join(AttemptRow, col(AttemptRow.id) == OutputRow.attempt_id)
@@ -114,6 +103,7 @@ def same_content(session: Session, where: Where, hashes: Sequence[str]) -> dict[
                 RunRow.build_id == where.build_id,
                 AttemptRow.host_id == where.host_id,
                 RunRow.state != "cancelled",
+                col(AttemptRow.number) == newest_attempt(),
             )
         ).all()
         found |= dict(rows)
@@ -132,16 +122,13 @@ def add(session: Session, where: Where, runs: Sequence[DepositedRun], *, who: st
 
 def replace(session: Session, where: Where, runs: Sequence[DepositedRun], *, now: datetime) -> list[str]:
     """Give runs that are there new values in a further attempt; the old values leave their series."""
-    known = {row.key: row for part in _parts([r.key for r in runs]) for row in _runs_of(session, part)}
+    known = {row.key: row for row in _runs_of(session, [run.key for run in runs])}
     rows = [known[run.key] for run in runs]
     ids = [row.id or 0 for row in rows]
-    numbers = dict(
-        session.execute(
-            select(AttemptRow.run_id, func.max(AttemptRow.number))
-            .where(col(AttemptRow.run_id).in_(ids))
-            .group_by(col(AttemptRow.run_id))
-        ).all()
-    )
+    numbers: dict[int, int] = {}
+    for part in in_parts(ids):
+        newest = select(AttemptRow.run_id, func.max(AttemptRow.number)).where(col(AttemptRow.run_id).in_(part))
+        numbers |= dict(session.execute(newest.group_by(col(AttemptRow.run_id))).all())
     _take_back(session, ids)
     for run, row in zip(runs, rows, strict=True):
         row.state, row.reason, row.finished_at = run.state, run.reason, now
@@ -167,15 +154,16 @@ def keys_of_file(session: Session, file_key: str) -> list[str]:
 
 
 def _runs_of(session: Session, keys: Sequence[str]) -> list[RunRow]:
-    return list(session.exec(select(RunRow).where(col(RunRow.key).in_(keys))).all())
+    parts = (session.exec(select(RunRow).where(col(RunRow.key).in_(part))).all() for part in in_parts(keys))
+    return [row for part in parts for row in part]
 
 
 def _take_back(session: Session, run_ids: Sequence[int]) -> None:
-    touched = session.exec(
-        select(MeasurementRow.series_id).where(col(MeasurementRow.run_id).in_(run_ids)).distinct()
-    ).all()
-    session.execute(delete(MeasurementRow).where(col(MeasurementRow.run_id).in_(run_ids)))
-    series.mark_dirty(session, touched)
+    for part in in_parts(run_ids):
+        of_part = col(MeasurementRow.run_id).in_(part)
+        touched = session.exec(select(MeasurementRow.series_id).where(of_part).distinct()).all()
+        session.execute(delete(MeasurementRow).where(of_part))
+        series.mark_dirty(session, touched)
 
 
 def _run_row(where: Where, run: DepositedRun, *, who: str, now: datetime) -> dict[str, Any]:
@@ -269,16 +257,12 @@ def series_ids(session: Session, wanted: Mapping[str, SeriesIdentity]) -> dict[s
 
 def _known_series(session: Session, names: Sequence[str]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for part in _parts(names):
+    for part in in_parts(names):
         rows = session.execute(
             select(SeriesRow.fingerprint, SeriesRow.id).where(col(SeriesRow.fingerprint).in_(part))
         ).all()
         found |= dict(rows)
     return found
-
-
-def _parts(names: Sequence[str]) -> list[Sequence[str]]:
-    return [names[start : start + _MOST_NAMES] for start in range(0, len(names), _MOST_NAMES)]
 
 
 def _insert(session: Session, table: type[SQLModel], rows: list[dict[str, Any]]) -> None:

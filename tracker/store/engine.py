@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
@@ -18,12 +18,15 @@ from sqlmodel import Session, SQLModel
 from tracker.errors import TryLater, UserError
 from tracker.store.migrations import SCHEMA_REVISION, create, migrate
 
-__all__ = ["Session", "Store", "insert_new", "open_store"]
+__all__ = ["Session", "Store", "in_parts", "insert_new", "open_store"]
 
+Value = TypeVar("Value")
 BUSY_TIMEOUT_MS = 15_000
 MIGRATION_LOCK = 7_237_114
 """Number of the advisory lock on PostgreSQL that one migrating process holds at a time."""
 
+MOST_NAMES = 500
+"""Values that one statement names."""
 PASSING = ("locked", "busy", "could not connect", "connection failed", "deadlock")
 
 
@@ -167,6 +170,12 @@ def _plain_errors(engine: Engine) -> Iterator[None]:
                 f"{where} is not a database of this service ({error.orig}); restore it or move it"
             ) from error
         raise
+
+
+def in_parts(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Yield the values in parts that a statement can name; databases limit how many that are."""
+    for start in range(0, len(values), MOST_NAMES):
+        yield values[start : start + MOST_NAMES]
 
 
 def insert_new(session: Session, table: type[SQLModel], rows: Sequence[dict[str, Any]]) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, update
+from sqlalchemy import ColumnElement, ScalarSelect, func, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
@@ -37,6 +37,13 @@ from tracker.store.tables import (
 
 OPEN_STATES = ("queued", "running", "measured")
 FINAL_STATES = ("done", "failed", "cancelled")
+HANDED_IN = "file-"
+"""How the key of a run begins whose result was measured elsewhere and handed in."""
+
+
+def is_handed_in(key: str) -> bool:
+    """Return whether the run of this key was measured elsewhere."""
+    return key.startswith(HANDED_IN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -393,6 +400,7 @@ def finish_reading(
     state: str,
     reason: str,
     flags: str,
+    facts: str,
     outcome: str,
     now: datetime,
     not_before: datetime | None = None,
@@ -405,14 +413,18 @@ def finish_reading(
         .values(state=state, reason=reason, finished_at=finished_at, not_before=not_before)
     ).rowcount
     if changed:
-        values: dict[str, Any] = {"parsed_at": now, "flags": flags, "outcome": outcome}
+        values: dict[str, Any] = {"parsed_at": now, "flags": flags, "facts": facts, "outcome": outcome}
         session.execute(update(AttemptRow).where(col(AttemptRow.id) == attempt_id).values(**values))
     return bool(changed)
 
 
-def _claims(session: Session, condition: Any) -> list[Claim]:
+def newest_attempt() -> ScalarSelect[Any]:
+    """Return, for a query over runs, the number of each one's newest attempt."""
     other = aliased(AttemptRow)
-    newest = select(func.max(other.number)).where(other.run_id == RunRow.id).correlate(RunRow).scalar_subquery()
+    return select(func.max(other.number)).where(other.run_id == RunRow.id).correlate(RunRow).scalar_subquery()
+
+
+def _claims(session: Session, condition: Any) -> list[Claim]:
     rows = session.execute(
         select(RunRow, AttemptRow, SuiteRevisionRow, ConfigRow, BuildRow, ReleaseRow, ComponentRow)
         .join(AttemptRow, col(AttemptRow.run_id) == RunRow.id)
@@ -421,7 +433,7 @@ def _claims(session: Session, condition: Any) -> list[Claim]:
         .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
         .join(ReleaseRow, col(ReleaseRow.id) == BuildRow.release_id)
         .join(ComponentRow, col(ComponentRow.id) == ReleaseRow.component_id)
-        .where(condition, col(AttemptRow.number) == newest)
+        .where(condition, col(AttemptRow.number) == newest_attempt())
         .order_by(col(RunRow.id))
         .execution_options(populate_existing=True)
     ).all()

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from jobs.fingerprint import config_fingerprint, fingerprint
 from jobs.measurements import Label
-from tracker.store.engine import insert_new
+from tracker.store.engine import in_parts, insert_new
 from tracker.store.tables import (
     BuildRow,
     ConfigRow,
@@ -101,9 +101,10 @@ def add_measurements(session: Session, rows: Sequence[MeasurementRow]) -> None:
 
 def mark_dirty(session: Session, series_ids: Iterable[int]) -> None:
     """Have the series analyzed again."""
-    session.execute(
-        update(SeriesRow).where(col(SeriesRow.id).in_(list(series_ids))).values(revision=col(SeriesRow.revision) + 1)
-    )
+    for part in in_parts(sorted(set(series_ids))):
+        session.execute(
+            update(SeriesRow).where(col(SeriesRow.id).in_(part)).values(revision=col(SeriesRow.revision) + 1)
+        )
 
 
 def mark_suite_dirty(session: Session, suite: str) -> None:

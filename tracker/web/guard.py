@@ -103,11 +103,13 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def check_origin(headers: Headers, scheme: str, settings: Settings, *, token: bool) -> Refusal | None:
+def check_origin(
+    headers: Headers, scheme: str, settings: Settings, *, token: bool, content_type: str = "application/json"
+) -> Refusal | None:
     """Return why a request that changes something may be a foreign page's; None when it is not.
 
     A browser says where a request comes from in Sec-Fetch-Site and Origin; both must be ours. What says neither is
-    no browser, and must carry a valid token and JSON.
+    no browser, and must carry a valid token and the content type that no form of a foreign page can send.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None and site != "same-origin":
@@ -121,8 +123,8 @@ def check_origin(headers: Headers, scheme: str, settings: Settings, *, token: bo
         return None
     if not token:
         return Refusal(reason="send 'Authorization: Bearer TOKEN'; `tracker tokens create NAME` makes a token")
-    if headers.get("content-type", "").split(";")[0].strip() not in ("application/json", "application/octet-stream"):
-        return Refusal(reason="send 'Content-Type: application/json'", status=415)
+    if headers.get("content-type", "").split(";")[0].strip() != content_type:
+        return Refusal(reason=f"send 'Content-Type: {content_type}'", status=415)
     return None
 
 
@@ -157,7 +159,8 @@ class Guard:
         """Return why a request may change nothing; None when it may, and note who asks."""
         given = _find_token(Request(scope))
         who = await run_in_threadpool(self.verify_token, given) if given else None
-        refusal = check_origin(headers, scope["scheme"], self.settings, token=who is not None)
+        kind = "application/octet-stream" if scope["path"] == RESULTS_PATH else "application/json"
+        refusal = check_origin(headers, scope["scheme"], self.settings, token=who is not None, content_type=kind)
         if refusal is not None:
             return refusal
         needs_token = not is_loopback(self.settings.host) and scope["path"] != SIGN_IN_PATH

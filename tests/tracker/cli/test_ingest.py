@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -191,3 +192,60 @@ def test_parsers_are_listed_with_their_keys_and_cases_are_checked(tracker: Track
     (case / "expected.json").write_text(json.dumps(expected))
     answer = tracker("parsers", "check", str(tmp_path / "cases"))
     assert (answer.code, "runs: expected 0, found 1" in answer.out) == (1, True)
+
+
+def test_going_back_to_a_replaced_file_is_a_replacement_too(home: Path, tracker: Tracker, tmp_path: Path) -> None:
+    file = write(tmp_path / "a.json", timed("prefill"))
+    tracker("ingest", str(file), *ORIGIN)
+    write(file, timed("prefill", 0.25))
+    tracker("ingest", str(file), *ORIGIN, "--replace")
+    write(file, timed("prefill"))
+    assert statuses(tracker("ingest", str(file), *ORIGIN, "--json")) == ["conflict"]
+    assert statuses(tracker("ingest", str(file), *ORIGIN, "--replace", "--json")) == ["replaced"]
+    items = tracker("series", "list", "--json").data["items"]
+    assert [one["trend"][-1]["level"] for one in items] == [500.0, 500.0]
+
+
+def test_two_files_of_one_name_in_one_hand_in_do_not_replace_one_another(
+    home: Path, tracker: Tracker, tmp_path: Path
+) -> None:
+    for number in (1, 2):
+        (tmp_path / str(number)).mkdir()
+        write(tmp_path / str(number) / "a.json", timed("prefill", number / 10))
+    files = (str(tmp_path / "1" / "a.json"), str(tmp_path / "2" / "a.json"))
+    assert statuses(tracker("ingest", *files, *ORIGIN, "--replace", "--json")) == ["stored", "conflict"]
+
+
+def test_values_of_a_result_whose_label_makes_no_sense_enter_no_series(
+    home: Path, tracker: Tracker, tmp_path: Path
+) -> None:
+    table = tmp_path / "a.csv"
+    table.write_text("Concurrency,Inferences/Second,p50 latency\n0,69.5,13000\n")
+    answer = tracker("ingest", str(table), *ORIGIN, "--json")
+    assert answer.data["items"][0]["values"] == 0
+    held = {item["key"]: item["reason"] for item in tracker("quarantine", "list", "--json").data["items"]}
+    assert "nobody can say which series" in held["p50 latency"]
+    assert tracker("series", "list", "--json").data["items"] == []
+
+
+def test_a_series_of_which_only_the_tool_is_known_is_named_after_it(
+    home: Path, tracker: Tracker, tmp_path: Path
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(
+        "Total inference requests: 40\nAverage inference time cost: 5 ms\nNumber of inferences per second: 199\n"
+    )
+    assert "--label model=" in tracker("ingest", str(log), *ORIGIN).err
+    names = {item["name"] for item in tracker("series", "list", "--json").data["items"]}
+    assert names == {"onnxruntime_perf_test"}
+
+
+def test_an_empty_standard_input_is_called_empty(tracker: Tracker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    (found,) = tracker("parse", "-", "--json").data
+    assert (found["outcome"], found["reason"]) == ("refused", "the file is empty")
+
+
+def test_a_number_that_no_store_can_hold_is_no_id(home: Path, tracker: Tracker) -> None:
+    answer = tracker("quarantine", "release", "99999999999999999999")
+    assert (answer.code, "Traceback" in answer.err) == (2, False)

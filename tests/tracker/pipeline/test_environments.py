@@ -67,6 +67,7 @@ def _detail(path: str, size_bytes: int) -> RunDetail:
         detail="",
         exit_code=0,
         flags="",
+        facts={},
         started_at=None,
         ended_at=None,
         environment={"shared": True},
@@ -74,7 +75,8 @@ def _detail(path: str, size_bytes: int) -> RunDetail:
         put_aside=(),
     )
     run = RunItem(**dict.fromkeys((field.name for field in fields(RunItem)), ""))
-    return RunDetail(run=run, labels={}, build_tag="", build_kind="", build_digest="", attempts=(attempt,), values=())
+    build = {"build_tag": "", "build_kind": "", "build_digest": ""}
+    return RunDetail(run=run, labels={}, **build, handed_in=False, attempts=(attempt,), values=())
 
 
 def test_what_an_attempt_has_of_its_own_is_not_kept_as_the_environments(store: Store, tmp_path: Path) -> None:

@@ -62,3 +62,8 @@ def test_more_than_the_limit_is_refused_while_it_comes(
     assert client.post(PATH, content=BODY, headers=headers).status_code == 413
     monkeypatch.setattr(guard, "UPLOAD_LIMIT_BYTES", 10)
     assert client.post(PATH, content=BODY, headers=headers).status_code == 413
+
+
+def test_a_wrong_content_type_says_which_is_right(client: Client, headers: dict[str, str]) -> None:
+    answer = client.post(PATH, content=BODY, headers={**headers, "content-type": "application/json"})
+    assert (answer.status_code, "application/octet-stream" in answer.text) == (415, True)

@@ -12,6 +12,7 @@ from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
 from tracker.errors import UserError
+from tracker.store.runs import is_handed_in
 from tracker.store.views.levels import ReleaseName
 from tracker.store.views.names import name_series
 from tracker.store.views.plain import Page, check_limit, match_words, read_cursor, read_json, table
@@ -81,6 +82,8 @@ class Attempt:
     detail: str
     exit_code: int | None
     flags: str
+    facts: Mapping[str, Any]
+    """What its results say of the run and is no identity."""
     started_at: datetime | None
     ended_at: datetime | None
     environment: Mapping[str, Any]
@@ -110,6 +113,8 @@ class RunDetail:
     build_tag: str
     build_kind: str
     build_digest: str
+    handed_in: bool
+    """Measured elsewhere: it cannot be run again here."""
     attempts: tuple[Attempt, ...]
     values: tuple[RunValue, ...]
 
@@ -219,6 +224,7 @@ def show_run(session: Session, public_id: str) -> RunDetail | None:
         build_tag=row.tag,
         build_kind=row.kind,
         build_digest=row.digest,
+        handed_in=is_handed_in(row.key),
         attempts=_load_attempts(session, row.id),
         values=_load_values(session, row.id),
     )
@@ -253,6 +259,7 @@ def _make_attempt(row: Any, outputs: list[Output], put_aside: list[PutAside]) ->
         detail=row.detail,
         exit_code=row.exit_code,
         flags=row.flags,
+        facts=read_json(row.facts),
         started_at=row.started_at,
         ended_at=row.ended_at,
         environment=read_json(row.environment),
