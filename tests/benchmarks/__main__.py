@@ -92,7 +92,7 @@ def claiming() -> Iterator[Row]:
 
     from sqlalchemy import text
 
-    from tracker.store import runs
+    from tracker.store import claims
 
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(f"sqlite:///{folder}/tracker.db")
@@ -103,7 +103,7 @@ def claiming() -> Iterator[Row]:
         def claim() -> None:
             with store.write() as session:
                 session.execute(text("UPDATE run SET state = 'queued' WHERE id = 1"))
-                runs.claim_next(session, now=now, **lease)
+                claims.claim_next(session, now=now, **lease)
 
         def nothing() -> None:
             with store.write() as session:

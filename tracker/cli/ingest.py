@@ -115,8 +115,6 @@ def _show(answers: list[Deposited]) -> None:
     parts = [f"{number} {status}" for status, number in sorted(counted.items())]
     write(f"{len(answers)} files: {', '.join(parts)}; {values} values in series, {aside} set aside")
     if unnamed := sum(answer.unnamed for answer in answers):
-        note(
-            f"{unnamed} results name no model or benchmark: results of different ones meet in one series; say --label model="
-        )
+        note(f"{unnamed} results name no model or benchmark, so different ones meet in a series: --label model=NAME")
     if aside:
         note("`tracker quarantine list` shows what was set aside, and why")

@@ -18,8 +18,8 @@ from tracker.pipeline.context import Context
 from tracker.pipeline.environments import keep_environment
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import job_of, suite_of
-from tracker.store import audit, runs
-from tracker.store.runs import Claim
+from tracker.store import audit, claims, runs
+from tracker.store.claims import Claim
 
 log = EventLog(__name__)
 
@@ -39,10 +39,10 @@ def recover(context: Context) -> int:
     """Take over what this daemon's earlier life left running, and end attempts that no run knows; return how many."""
     place, now = context.place(), context.clock.now()
     with context.store.write() as session:
-        taken = runs.take_over(session, owner=context.owner, host_id=place.host_id, lease=_lease(context), now=now)
-    claims = _claims(context)
-    alive = frozenset(claim.attempt_key for claim in claims)
-    others = {_executor_name(claim) for claim in claims} - {"local"}
+        taken = claims.take_over(session, owner=context.owner, host_id=place.host_id, lease=_lease(context), now=now)
+    held = _claims(context)
+    alive = frozenset(claim.attempt_key for claim in held)
+    others = {_executor_name(claim) for claim in held} - {"local"}
     for name in ("local", *sorted(others)):  # all share a folder: first the one that knows about processes
         try:
             swept = context.open_executor(name).sweep(alive)
@@ -58,37 +58,37 @@ def recover(context: Context) -> int:
 
 def advance(context: Context) -> int:
     """Look at every run in hand once, start another where a slot is free; return how many are in hand now."""
-    claims = [claim for claim in _claims(context) if not _look_at(context, claim)]
-    _renew(context, claims)
-    while len(claims) < context.place().slots and (claim := _claim(context)) is not None:
+    held = [claim for claim in _claims(context) if not _look_at(context, claim)]
+    _renew(context, held)
+    while len(held) < context.place().slots and (claim := _claim(context)) is not None:
         if not _start(context, claim):
-            claims.append(claim)
-    return len(claims)
+            held.append(claim)
+    return len(held)
 
 
 def put_back(context: Context) -> int:
     """End what is running and queue it again, for a stop of the service; return how many runs that were."""
-    claims = _claims(context)
-    for claim in claims:
+    held = _claims(context)
+    for claim in held:
         executor = context.open_executor(_executor_name(claim))
         executor.cancel(claim.attempt_key)
         executor.abandon(claim.attempt_key)
         _record(context, claim, JobOutcome.CANCELLED, "the service stopped", state="queued", reason="")
-    return len(claims)
+    return len(held)
 
 
 def _claims(context: Context) -> list[Claim]:
     with context.store.read() as session:
-        return runs.owned_claims(session, owner=context.owner)
+        return claims.owned_claims(session, owner=context.owner)
 
 
 def _claim(context: Context) -> Claim | None:
     place, now = context.place(), context.clock.now()
     with context.store.read() as session:
-        if not runs.something_waits(session, hardware_class_id=place.hardware_class_id, now=now):
+        if not claims.something_waits(session, hardware_class_id=place.hardware_class_id, now=now):
             return None
     with context.store.write() as session:
-        return runs.claim_next(
+        return claims.claim_next(
             session,
             owner=context.owner,
             host_id=place.host_id,
@@ -176,7 +176,7 @@ def _record(
         attempt: dict[str, Any] = {"outcome": outcome.value, "detail": detail, "environment_id": environment_id}
         attempt |= {"exit_code": status.exit_code if status else None, "flags": flags}
         attempt |= {"started_at": status.started_at if status else None}
-        kept = runs.end_attempt(
+        kept = claims.end_attempt(
             session,
             claim,
             attempt=attempt,
@@ -210,13 +210,13 @@ def _output_row(context: Context, output: JobOutput) -> dict[str, Any]:
     }
 
 
-def _renew(context: Context, claims: Sequence[Claim]) -> None:
+def _renew(context: Context, held: Sequence[Claim]) -> None:
     """Extend leases that have used up half their time."""
     now, lease = context.clock.now(), _lease(context)
-    due = [claim for claim in claims if claim.lease_until is None or claim.lease_until - now < lease / 2]
+    due = [claim for claim in held if claim.lease_until is None or claim.lease_until - now < lease / 2]
     if due:
         with context.store.write() as session:
-            runs.renew(session, due, lease=lease, now=now)
+            claims.renew(session, due, lease=lease, now=now)
 
 
 def _lease(context: Context) -> timedelta:

@@ -11,7 +11,7 @@ from pathlib import Path
 from jobs.measurements import Label, ParseResult
 from jobs.protocols import JobSpec
 from jobs.suite import BuildUnderTest, Config, Suite, job_spec, missing_results
-from tracker.store.runs import Claim
+from tracker.store.claims import Claim
 
 PYTHON_MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
 

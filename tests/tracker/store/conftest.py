@@ -18,9 +18,10 @@ from sqlalchemy.pool import NullPool
 
 from jobs.protocols import PublishedBuild
 from jobs.releases import read_tag
-from tracker.store import catalog, hosts, runs
+from tracker.store import catalog, claims, hosts, runs
+from tracker.store.claims import Claim
 from tracker.store.engine import Store, open_store
-from tracker.store.runs import Claim, PlannedRun
+from tracker.store.runs import PlannedRun
 from tracker.store.tables import metadata
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
@@ -162,7 +163,7 @@ class Bench:
 
     def claim(self, *, owner: str | None = None, slots: int = 1, now: datetime = NOW) -> Claim | None:
         with self.store.write() as session:
-            return runs.claim_next(
+            return claims.claim_next(
                 session,
                 owner=owner or self.owner,
                 host_id=self.host,
@@ -174,7 +175,7 @@ class Bench:
 
     def end(self, claim: Claim, *, state: str = "measured", outcome: str = "ok", now: datetime = NOW, **more: object):
         with self.store.write() as session:
-            return runs.end_attempt(
+            return claims.end_attempt(
                 session, claim, attempt={"outcome": outcome}, outputs=[], state=state, reason="", now=now, **more
             )
 

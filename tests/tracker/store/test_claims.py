@@ -12,7 +12,7 @@ from sqlalchemy import func
 from sqlmodel import select
 
 from tracker.errors import TrackerError, TryLater, UserError
-from tracker.store import runs
+from tracker.store import claims, runs
 from tracker.store.engine import open_store
 from tracker.store.tables import AttemptRow, RunRow
 from tracker.store.views.runs import count_states
@@ -60,7 +60,7 @@ def claim_elsewhere(url: str, host: int, hardware: int, results) -> None:
     while misses < 3:
         try:
             with store.write() as session:
-                claim = runs.claim_next(
+                claim = claims.claim_next(
                     session,
                     owner="o",
                     host_id=host,
@@ -100,14 +100,14 @@ def test_processes_claim_a_hundred_runs_and_none_twice(bench, store_url: str):
 def test_two_claims_at_once_never_share_a_slot(bench):
     bench.queue(20)
     together = Barrier(4)
-    claims: list[object] = []
+    made: list[object] = []
 
     def claim() -> None:
         together.wait()
         try:
-            claims.append(bench.claim(slots=2))
+            made.append(bench.claim(slots=2))
         except TrackerError as error:
-            claims.append(error)
+            made.append(error)
 
     threads = [Thread(target=claim) for _ in range(4)]
     for thread in threads:
@@ -118,8 +118,8 @@ def test_two_claims_at_once_never_share_a_slot(bench):
     with bench.store.read() as session:
         slots = session.exec(select(RunRow.slot).where(RunRow.state == "running")).all()
     assert sorted(slots) == [0, 1]
-    assert sum(isinstance(one, runs.Claim) for one in claims) == 2
-    assert sum(one is None for one in claims) == 2
+    assert sum(isinstance(one, claims.Claim) for one in made) == 2
+    assert sum(one is None for one in made) == 2
 
 
 def test_the_most_urgent_run_comes_first_then_the_repeats_are_interleaved(bench):
@@ -161,15 +161,15 @@ def test_an_owner_that_lost_its_lease_changes_nothing(bench):
     bench.queue(1)
     lost = bench.claim()
     with bench.store.write() as session:
-        taken = runs.take_over(session, owner="host-b:/home", host_id=bench.host, lease=bench.lease, now=LATER)
+        taken = claims.take_over(session, owner="host-b:/home", host_id=bench.host, lease=bench.lease, now=LATER)
 
     assert taken == 1
     assert bench.end(lost, state="failed", outcome="lost", now=LATER) is False
     with bench.store.write() as session:
-        runs.renew(session, [lost], lease=timedelta(days=1), now=LATER)
+        claims.renew(session, [lost], lease=timedelta(days=1), now=LATER)
     with bench.store.read() as session:
-        (held,) = runs.owned_claims(session, owner="host-b:/home")
-        assert runs.owned_claims(session, owner=bench.owner) == []
+        (held,) = claims.owned_claims(session, owner="host-b:/home")
+        assert claims.owned_claims(session, owner=bench.owner) == []
     assert held.lease_until == LATER + bench.lease
     assert bench.end(held) is True
 
@@ -179,7 +179,7 @@ def test_a_lease_that_still_runs_is_not_taken_over_by_another(bench):
     bench.claim()
 
     with bench.store.write() as session:
-        assert not runs.take_over(session, owner="host-b:/home", host_id=bench.host, lease=bench.lease, now=NOW)
+        assert not claims.take_over(session, owner="host-b:/home", host_id=bench.host, lease=bench.lease, now=NOW)
 
 
 def test_a_daemon_finds_its_own_runs_again_at_once(bench):
@@ -187,10 +187,10 @@ def test_a_daemon_finds_its_own_runs_again_at_once(bench):
     first = bench.claim()
 
     with bench.store.write() as session:
-        assert runs.take_over(session, owner=bench.owner, host_id=bench.host, lease=bench.lease, now=NOW) == 1
+        assert claims.take_over(session, owner=bench.owner, host_id=bench.host, lease=bench.lease, now=NOW) == 1
 
     with bench.store.read() as session:
-        (again,) = runs.owned_claims(session, owner=bench.owner)
+        (again,) = claims.owned_claims(session, owner=bench.owner)
     assert (again.attempt_key, again.fence) == (first.attempt_key, first.fence + 1)
 
 
@@ -228,7 +228,7 @@ def test_a_queued_run_is_cancelled_at_once_a_running_one_is_asked_to(bench):
 
     assert states(bench) == {"running": 1, "cancelled": 1}
     with bench.store.read() as session:
-        (held,) = runs.owned_claims(session, owner=bench.owner)
+        (held,) = claims.owned_claims(session, owner=bench.owner)
     assert (held.run_id, held.cancel_requested_by) == (claim.run_id, "ann")
 
 

@@ -21,7 +21,15 @@ def open_releases(bench) -> set[tuple[str, int]]:
 def read(bench, claim, *, state: str = "done", outcome: str = "ok") -> bool:
     with bench.store.write() as session:
         return runs.finish_reading(
-            session, claim.run_id, claim.attempt_id, state=state, reason="", flags="", outcome=outcome, now=NOW
+            session,
+            claim.run_id,
+            claim.attempt_id,
+            state=state,
+            reason="",
+            flags="",
+            facts="{}",
+            outcome=outcome,
+            now=NOW,
         )
 
 

@@ -1,0 +1,214 @@
+"""Who works on a run: claimed by one owner at a time, ended once.
+
+A claim is a lease with a fence: every claim raises the run's `fence`, and every later write names the fence it was
+claimed under, so an owner that lost its lease can change nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, update
+from sqlmodel import Session, col, select
+
+from jobs.measurements import Label
+from tracker.store.engine import insert_new
+from tracker.store.runs import FINAL_STATES, newest_attempt
+from tracker.store.tables import (
+    AttemptRow,
+    BuildRow,
+    ComponentRow,
+    ConfigRow,
+    HostRow,
+    OutputRow,
+    ReleaseRow,
+    RunRow,
+    SuiteRevisionRow,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A run that this owner may work on while its lease lasts, with all that starting it needs."""
+
+    run_id: int
+    public_id: str
+    fence: int
+    lease_until: datetime | None
+    attempt_id: int
+    attempt_key: str
+    attempt_number: int
+    cancel_requested_by: str | None
+    suite_name: str
+    suite_file: str
+    suite_text: str
+    labels: dict[str, Label]
+    component: str
+    release: str
+    version: str
+    build_kind: str
+    build_location: str
+    build_digest: str
+    repeat: int
+    failures: int
+
+
+def claim_next(
+    session: Session, *, owner: str, host_id: int, slots: int, hardware_class_id: int, lease: timedelta, now: datetime
+) -> Claim | None:
+    """Give the most urgent queued run to `owner` and make its next attempt; None without a run or a free slot.
+
+    Order: priority, then repeat (so that the repeats of several releases are interleaved), then age.
+    """
+    slot = _free_slot(session, host_id, slots)
+    if slot is None:
+        return None
+    candidate = (
+        select(RunRow.id)
+        .where(*_may_start(hardware_class_id, now))
+        .order_by(col(RunRow.priority).desc(), col(RunRow.repeat), col(RunRow.id))
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .scalar_subquery()
+    )
+    claimed = session.execute(
+        update(RunRow)
+        .where(col(RunRow.id) == candidate)
+        .values(
+            state="running",
+            host_id=host_id,
+            slot=slot,
+            lease_owner=owner,
+            lease_until=now + lease,
+            fence=col(RunRow.fence) + 1,
+        )
+        .returning(col(RunRow.id), col(RunRow.fence))
+    ).first()
+    if claimed is None:
+        return None
+    run_id, fence = claimed
+    number = (session.execute(select(func.max(AttemptRow.number)).where(AttemptRow.run_id == run_id)).scalar() or 0) + 1
+    key = f"run-{run_id}-{number}"
+    session.add(AttemptRow(run_id=run_id, number=number, key=key, fence=fence, host_id=host_id, created_at=now))
+    session.flush()
+    return _claims(session, RunRow.id == run_id)[0]
+
+
+def something_waits(session: Session, *, hardware_class_id: int, now: datetime) -> bool:
+    """Return whether a queued run may start now; cheaper than a claim."""
+    return session.execute(select(RunRow.id).where(*_may_start(hardware_class_id, now)).limit(1)).first() is not None
+
+
+def _may_start(hardware_class_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of a run that may start now on this hardware class."""
+    waited = col(RunRow.not_before).is_(None) | (col(RunRow.not_before) <= now)
+    return col(RunRow.state) == "queued", col(RunRow.hardware_class_id) == hardware_class_id, waited
+
+
+def _free_slot(session: Session, host_id: int, slots: int) -> int | None:
+    """Return a slot of the host that nothing runs in; claims on one host wait for one another, so it stays free."""
+    session.execute(select(HostRow.id).where(HostRow.id == host_id).with_for_update(key_share=True))
+    statement = select(RunRow.slot).where(RunRow.host_id == host_id, RunRow.state == "running")
+    taken = set(session.execute(statement).scalars())
+    return next((slot for slot in range(slots) if slot not in taken), None)
+
+
+def owned_claims(session: Session, *, owner: str) -> list[Claim]:
+    """Return the runs that `owner` holds, each with its newest attempt."""
+    return _claims(session, (RunRow.lease_owner == owner) & (RunRow.state == "running"))
+
+
+def take_over(session: Session, *, owner: str, host_id: int, lease: timedelta, now: datetime) -> int:
+    """Take the host's running runs whose owner is this one's earlier life or whose lease has run out."""
+    taken: int = session.execute(
+        update(RunRow)
+        .where(
+            col(RunRow.state) == "running",
+            col(RunRow.host_id) == host_id,
+            (col(RunRow.lease_owner) == owner) | (col(RunRow.lease_until) < now),
+        )
+        .values(lease_owner=owner, lease_until=now + lease, fence=col(RunRow.fence) + 1)
+    ).rowcount
+    return taken
+
+
+def renew(session: Session, claims: Sequence[Claim], *, lease: timedelta, now: datetime) -> None:
+    """Extend the leases that are still held."""
+    for claim in claims:
+        session.execute(
+            update(RunRow)
+            .where(col(RunRow.id) == claim.run_id, col(RunRow.fence) == claim.fence)
+            .values(lease_until=now + lease)
+        )
+
+
+def end_attempt(
+    session: Session,
+    claim: Claim,
+    *,
+    attempt: dict[str, Any],
+    outputs: Sequence[dict[str, Any]],
+    state: str,
+    reason: str,
+    now: datetime,
+    failures: int = 0,
+    not_before: datetime | None = None,
+) -> bool:
+    """Record how an attempt ended and where its run goes next; False when the lease was lost meanwhile."""
+    values: dict[str, Any] = {"state": state, "reason": reason, "not_before": not_before, "lease_until": None}
+    values |= {"failures": claim.failures + failures}
+    values |= {"lease_owner": None, "slot": None, "finished_at": now if state in FINAL_STATES else None}
+    changed = session.execute(
+        update(RunRow)
+        .where(col(RunRow.id) == claim.run_id, col(RunRow.fence) == claim.fence, col(RunRow.state) == "running")
+        .values(**values)
+    ).rowcount
+    if not changed:
+        return False
+    session.execute(update(AttemptRow).where(col(AttemptRow.id) == claim.attempt_id).values(**attempt, ended_at=now))
+    insert_new(session, OutputRow, [{"attempt_id": claim.attempt_id, **output} for output in outputs])
+    return True
+
+
+def _claims(session: Session, condition: Any) -> list[Claim]:
+    rows = session.execute(
+        select(RunRow, AttemptRow, SuiteRevisionRow, ConfigRow, BuildRow, ReleaseRow, ComponentRow)
+        .join(AttemptRow, col(AttemptRow.run_id) == RunRow.id)
+        .join(SuiteRevisionRow, col(SuiteRevisionRow.id) == RunRow.suite_revision_id)
+        .join(ConfigRow, col(ConfigRow.id) == RunRow.config_id)
+        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
+        .join(ReleaseRow, col(ReleaseRow.id) == BuildRow.release_id)
+        .join(ComponentRow, col(ComponentRow.id) == ReleaseRow.component_id)
+        .where(condition, col(AttemptRow.number) == newest_attempt())
+        .order_by(col(RunRow.id))
+        .execution_options(populate_existing=True)
+    ).all()
+    return [
+        Claim(
+            run_id=run.id,
+            public_id=run.public_id,
+            fence=run.fence,
+            lease_until=run.lease_until,
+            attempt_id=attempt.id,
+            attempt_key=attempt.key,
+            attempt_number=attempt.number,
+            cancel_requested_by=run.cancel_requested_by,
+            suite_name=suite.name,
+            suite_file=suite.file,
+            suite_text=suite.text,
+            labels=json.loads(config.labels),
+            component=component.slug,
+            release=release.identity,
+            version=release.version or build.tag,
+            build_kind=build.kind,
+            build_location=build.location,
+            build_digest=build.digest,
+            repeat=run.repeat,
+            failures=run.failures,
+        )
+        for run, attempt, suite, config, build, release, component in rows
+    ]
