@@ -138,7 +138,7 @@ def show(run: RunName, as_json: Json = False) -> None:
     write(f"run {one.id} is {one.state}" + (f": {one.reason}" if one.reason else ""))
     write(f"build {detail.build_tag} ({detail.build_kind}, {detail.build_digest}) on {one.hardware}")
     if one.requested_by:
-        write(f"asked for by {one.requested_by}")
+        write(f"{'handed in' if detail.handed_in else 'asked for'} by {one.requested_by}")
     _write_attempts(detail)
     _write_values(detail)
 

@@ -38,3 +38,16 @@ def test_html_in_markdown_is_shown_not_obeyed() -> None:
     assert "<script>" not in page
     assert "<img" not in page
     assert "href" not in page
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_picture_of_a_page_is_served(beginner: Client, name: str) -> None:
+    for source in re.findall(r'<img src="([^"]+)"', beginner.get(f"/guide/{name}", headers=HTML).text):
+        answer = beginner.get(normpath(join("/guide", dirname(name), source)))
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
+        assert answer.content.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["nobody", "..%2Findex", "Step"])
+def test_no_name_of_a_picture_leads_elsewhere(beginner: Client, name: str) -> None:
+    assert beginner.get(f"/guide/pictures/{name}.png").status_code == 404

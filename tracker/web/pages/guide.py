@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi.responses import FileResponse, RedirectResponse
 from markupsafe import Markup
 
 from tracker.web.site import SiteOf, expect
@@ -18,6 +18,7 @@ router = APIRouter()
 
 FOLDER = Path(str(resources.files("tracker"))) / "guide"
 FIRST = "index"
+_PICTURE = re.compile(r"[a-z0-9_-]+")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)?")
 
 
@@ -34,6 +35,14 @@ class GuidePage:
 def show_first(site: SiteOf) -> Response:
     """The guide's first page, at an address from which the links in the files lead to the other pages."""
     return RedirectResponse(f"/guide/{FIRST}", status_code=303)
+
+
+@router.get("/guide/pictures/{name}.png")
+def show_picture(name: str) -> Response:
+    """One of the guide's pictures."""
+    file = FOLDER / "pictures" / f"{name}.png"
+    found = file if _PICTURE.fullmatch(name) and file.is_file() else None
+    return FileResponse(expect(found, "picture", name, "/guide"), media_type="image/png")
 
 
 @router.get("/guide/{name:path}")
