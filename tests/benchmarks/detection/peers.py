@@ -79,17 +79,6 @@ def otava(window_len=50, max_pvalue=0.001, min_magnitude=0.0, mode="mean"):
     return _wrap(fn, mode)
 
 
-def otava_orig(max_pvalue=0.05, mode="mean"):
-    from otava.analysis import compute_change_points_orig
-
-    def fn(y):
-        cps, _ = compute_change_points_orig(list(map(float, y)), max_pvalue=max_pvalue, seed=1)
-        return [c.index for c in cps]
-
-    return _wrap(fn, mode)
-
-
-# ---- MongoDB signal-processing-algorithms ---------------------------------------------------
 def mongo(pvalue=0.05, permutations=100, mode="mean", max_n=1200):
     from signal_processing_algorithms.energy_statistics.energy_statistics import e_divisive
 
@@ -238,164 +227,18 @@ def never():
 
 
 # name -> (default setting, grid of reasonable settings)
-def registry():
-    R = {}
-
-    def add(name, fn, default, grid):
-        R[name] = {"fn": fn, "default": default, "grid": grid}
-
-    add(
-        "otava",
-        otava,
-        {},
-        [
-            {"window_len": w, "max_pvalue": p, "min_magnitude": m, "mode": md}
-            for w, p, m, md in [
-                (50, 1e-3, 0, "logmean"),
-                (50, 1e-4, 0, "mean"),
-                (30, 1e-3, 0.0, "median"),
-                (50, 1e-3, 0.01, "median"),
-                (50, 1e-2, 0, "median"),
-                (50, 1e-3, 0, "flat"),
-                (50, 1e-4, 0.01, "flat"),
-                (50, 1e-5, 0.01, "flat"),
-                (100, 1e-4, 0.01, "logmedian"),
-                (50, 1e-4, 0.01, "median"),
-            ]
-        ],
-    )
-    add(
-        "mongo_edivisive",
-        mongo,
-        {},
-        [
-            {"pvalue": p, "permutations": k, "mode": m}
-            for p, k, m in [
-                (0.01, 100, "mean"),
-                (0.01, 100, "median"),
-                (0.05, 100, "logmedian"),
-                (0.01, 200, "logmedian"),
-                (0.01, 100, "flat"),
-            ]
-        ],
-    )
-    add(
-        "ruptures_pelt_rbf",
-        ruptures,
-        {"algo": "Pelt", "model": "rbf", "pen": 10.0},
-        [
-            {"algo": "Pelt", "model": "rbf", "pen": c, "scale": "bic", "jump": 1, "min_size": s, "mode": m}
-            for c, s, m in [(0.6, 2, "logmedian")]
-        ],
-    )
-    add(
-        "ruptures_pelt_l2",
-        ruptures,
-        {"algo": "Pelt", "model": "l2", "pen": 10.0},
-        [
-            {"algo": "Pelt", "model": "l2", "pen": c, "scale": "bic", "jump": 1, "min_size": s, "mode": m}
-            for c, s, m in [
-                (2, 1, "logmean"),
-                (3, 1, "logmean"),
-                (4, 1, "logmedian"),
-                (6, 1, "logmedian"),
-                (8, 1, "logmedian"),
-                (12, 1, "logmedian"),
-                (3, 2, "logmedian"),
-                (4, 2, "logmedian"),
-                (6, 2, "logmedian"),
-                (6, 2, "logmean"),
-                (8, 2, "logmedian"),
-                (6, 2, "logflat"),
-                (10, 2, "logflat"),
-            ]
-        ],
-    )
-    add(
-        "ruptures_pelt_l1",
-        ruptures,
-        {"algo": "Pelt", "model": "l1", "pen": 10.0},
-        [
-            {"algo": "Pelt", "model": "l1", "pen": c, "scale": "bic", "jump": 1, "min_size": s, "mode": "logmedian"}
-            for c, s in [(1, 2), (1.5, 2), (2, 2), (3, 2), (2, 1), (3, 1)]
-        ],
-    )
-    add(
-        "ruptures_binseg_l2",
-        ruptures,
-        {"algo": "Binseg", "model": "l2", "pen": 10.0},
-        [
-            {"algo": "Binseg", "model": "l2", "pen": c, "scale": "bic", "jump": 1, "min_size": s, "mode": "logmedian"}
-            for c, s in [(4, 2), (6, 2), (8, 2), (6, 1), (8, 1)]
-        ],
-    )
-    add(
-        "ruptures_kernel_rbf",
-        ruptures,
-        {"algo": "KernelCPD", "model": "rbf", "pen": 10.0},
-        [
-            {"algo": "KernelCPD", "model": "rbf", "pen": c, "scale": "bic", "min_size": s, "mode": "logmedian"}
-            for c, s in [(0.3, 2), (0.6, 2), (1.0, 2), (0.6, 1)]
-        ],
-    )
-    add(
-        "ruptures_kernel_linear",
-        ruptures,
-        {"algo": "KernelCPD", "model": "linear", "pen": 10.0},
-        [
-            {"algo": "KernelCPD", "model": "linear", "pen": c, "scale": "bic", "min_size": s, "mode": "logmedian"}
-            for c, s in [(4, 2), (6, 2), (8, 2), (8, 1)]
-        ],
-    )
-    add(
-        "asv",
-        asv,
-        {},
-        [
-            {"threshold": t, "mode": m, "weights": w}
-            for t, m, w in [
-                (0.05, "median", False),
-                (0.0, "mean", False),
-                (0.02, "median", False),
-                (0.0, "median", True),
-                (0.02, "flat", False),
-                (0.0, "flat", False),
-                (0.05, "flat", False),
-            ]
-        ],
-    )
-    add(
-        "perfherder_t",
-        perfherder,
-        {},
-        [
-            {"back_min": b, "back_max": 24, "fore": f, "t_threshold": t, "min_pct": m}
-            for b, f, t, m in [
-                (12, 12, 5, 0),
-                (6, 6, 7, 0),
-                (6, 6, 5, 0.01),
-                (4, 3, 7, 0.01),
-                (3, 2, 7, 0.01),
-                (4, 4, 10, 0.01),
-                (3, 3, 10, 0.01),
-                (3, 2, 12, 0.02),
-            ]
-        ],
-    )
-    add(
-        "changeforest",
-        changeforest,
-        {},
-        [
-            {"method": "change_in_mean", "mode": "logmedian"},
-            {"method": "change_in_mean", "mode": "logflat"},
-            {"method": "random_forest", "mode": "logflat"},
-            {"method": "knn", "mode": "logmedian"},
-        ],
-    )
-    add("pct_vs_previous", pct, {}, [{"threshold": t, "mode": "median"} for t in (0.02, 0.10, 0.15, 0.25)])
-    add("never", never, {}, [])
-    return R
+PEERS = {
+    "otava": otava,
+    "mongo_edivisive": mongo,
+    **dict.fromkeys(("ruptures_pelt_rbf", "ruptures_pelt_l2", "ruptures_pelt_l1", "ruptures_binseg_l2"), ruptures),
+    **dict.fromkeys(("ruptures_kernel_rbf", "ruptures_kernel_linear"), ruptures),
+    "asv": asv,
+    "perfherder_t": perfherder,
+    "changeforest": changeforest,
+    "pct_vs_previous": pct,
+    "never": never,
+}
+"""Name in best_settings.json, where the settings that were tuned on dev stand, -> what makes the detector."""
 
 
 def tracker(alone=False):
@@ -421,5 +264,5 @@ def batch(name, setting):
     """Return a detector of many series: ours as it is, a peer one series after another."""
     if name == "tracker":
         return tracker(**setting)
-    one = registry()[name]["fn"](**setting)
+    one = PEERS[name](**setting)
     return lambda series: [[(index, None, None) for index in one(s.values)] for s in series]
