@@ -49,8 +49,17 @@ class Content:
         return cls(name, text.encode("utf-8", "surrogatepass"))
 
     def open(self) -> BinaryIO:
-        """Return the bytes as a file opened for reading."""
-        return self._source.open("rb") if isinstance(self._source, Path) else io.BytesIO(self._source)
+        """Return the bytes as a file opened for reading; a small file is read from disk once."""
+        if isinstance(self._source, Path):
+            return self._source.open("rb") if self._small is None else io.BytesIO(self._small)
+        return io.BytesIO(self._source)
+
+    @cached_property
+    def _small(self) -> bytes | None:
+        """The bytes of a small file; None of a long one."""
+        if not isinstance(self._source, Path) or self.size_bytes > WHOLE_BYTES:
+            return None
+        return self._source.read_bytes()
 
     @cached_property
     def size_bytes(self) -> int:

@@ -89,7 +89,8 @@ def writer_of_record(record: Mapping[str, Any]) -> str | None:
     if sglang & keys and "completed" in keys:
         return SGLANG
     counted = {"request_throughput", "request_inthroughput", "total_input_tokens"} & keys
-    served = ({"completed", "duration"} <= keys and counted) or {"model_id", "tokenizer_id"} <= keys
+    rated = {"completed", "request_throughput", "output_throughput"} <= keys
+    served = rated or ({"completed", "duration"} <= keys and counted) or {"model_id", "tokenizer_id"} <= keys
     if not served or "tput_per_gpu" in keys:
         return None
     if {"user_throughput", "avg_decoded_tokens_per_iter", "e2els"} & keys:

@@ -32,8 +32,9 @@ NOISE = "[11/30/2026-10:00:{:02d}] [V] [TRT] Layer {}: tactic 0x{:08x} time 0.0{
 SUMMARY = """&&&& RUNNING TensorRT.trtexec [TensorRT v101100] # trtexec --onnx=a.onnx
 {noise}[11/30/2026-10:00:00] [I] === Performance summary ===
 [11/30/2026-10:00:00] [I] Throughput: 130.5 qps
-[11/30/2026-10:00:00] [I] Latency: min = 5.5 ms, max = 13.5 ms, mean = 7.5 ms, median = 7.25 ms
+[11/30/2026-10:00:00] [I] Latency: min = 5 ms, max = 13 ms, mean = 7.5 ms, median = 7.25 ms, percentile(99%) = 12 ms
 [11/30/2026-10:00:00] [I] Total Host Walltime: 3.0 s
+[11/30/2026-10:00:00] [I] Total GPU Compute Time: 2.9 s
 &&&& PASSED TensorRT.trtexec [TensorRT v101100] # trtexec --onnx=a.onnx
 """
 
@@ -58,7 +59,7 @@ def reading() -> Iterator[Row]:
 
 
 def keeping() -> Iterator[Row]:
-    """Yield files a second when 10,000 small results are handed in to SQLite, beside hashing and copying them."""
+    """Yield files a second when 10,000 small results are handed in to SQLite, beside copying them one by one."""
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder) / "files"
         files.mkdir()
@@ -66,7 +67,10 @@ def keeping() -> Iterator[Row]:
             (files / f"{number}.json").write_text(json.dumps(_serving_result(number)) + "\n")
         start = time.perf_counter()
         for path in files.iterdir():
-            path.read_bytes()
+            copy = Path(folder) / "copies" / path.name[:2]
+            copy.mkdir(parents=True, exist_ok=True)
+            (copy / f"{path.name}.part").write_bytes(path.read_bytes())
+            (copy / f"{path.name}.part").rename(copy / path.name)
         floor = time.perf_counter() - start
         command = [sys.executable, "-m", "tracker.cli", "ingest", str(files), "--component", "vllm", "--release", "1.0"]
         start = time.perf_counter()

@@ -7,8 +7,9 @@ the file. The same content again changes nothing; other content under the same i
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
-import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -108,9 +109,10 @@ def _copy(home: Path, content: Content, sha256: str) -> str:
     target = home / relative
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        with content.open() as source, tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as copy:
+        partial = target.with_name(f"{sha256}.{os.getpid()}-{threading.get_ident()}.part")
+        with content.open() as source, partial.open("wb") as copy:
             shutil.copyfileobj(source, copy, _HASH_BYTES)
-        Path(copy.name).rename(target)
+        partial.rename(target)
     return relative.as_posix()
 
 
