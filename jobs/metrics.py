@@ -61,6 +61,8 @@ class Metric:
         """Return why `value`, in this metric's unit, may not enter a series; None if it may."""
         if not math.isfinite(value):
             return f"expected a finite number, found {value}"
+        if self.kind is Kind.COUNT and value % 1:
+            return f"expected a whole number, found {value:g}"
         if self.low <= value <= self.high:
             return None
         return f"{value:g} {self.unit} is outside the plausible range {self.low:g} to {self.high:g} {self.unit}"

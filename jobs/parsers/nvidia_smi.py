@@ -183,7 +183,7 @@ def _parse_csv(lines: Sequence[str], cut: bool) -> ParseResult:
     for cells in csv.reader(filter(str.strip, lines), skipinitialspace=True, strict=False):
         if header := _columns(",".join(cells)):
             columns = header
-        elif columns and len(cells) == len(columns):
+        elif columns and len(cells) == len(columns) and _fits(columns, cells):
             row = dict(zip((name for name, _, _ in columns), cells, strict=True))
             found.append((next((row[name].strip() for name in _NAMES if name in row), ""), _read_row(columns, cells)))
             moments.add(row.get("timestamp", "").strip().partition(".")[0])
@@ -194,13 +194,29 @@ def _parse_csv(lines: Sequence[str], cut: bool) -> ParseResult:
     if len(moments) > 2 and not all(name for name, _ in found):
         raise Refused(f"a time series of {len(found)} rows, {len(moments)} moments; expected one row a GPU")
     problems = ["the last line has no end"] if cut else []
-    problems += [f"rows with another number of cells than the header: {odd_rows}"] if odd_rows else []
+    problems += [f"rows that are none of the table's: {odd_rows}"] if odd_rows else []
     return ParseResult(
         tool=CSV,
         outcome=ParseOutcome.PARTIAL if problems else ParseOutcome.OK,
         reason="; ".join(problems),
         runs=one_moment(iter(found)),
     )
+
+
+def _fits(columns: Sequence[Column], cells: Sequence[str]) -> bool:
+    """Return whether a row can stand under the header: ids, versions and quantities where they belong, or none."""
+    for (name, unit, _), cell in zip(columns, cells, strict=True):
+        if named(cell) is None:
+            continue
+        if name in ("uuid", "gpu_uuid"):
+            fits = cell.strip().startswith(("GPU-", "MIG-"))
+        elif name == "driver_version":
+            fits = version_in(cell) is not None
+        else:
+            fits = not unit or quantity(cell) is not None
+        if not fits:
+            return False
+    return True
 
 
 def _explain_empty(lines: Sequence[str], columns: Sequence[Column] | None, cut: bool) -> None:

@@ -183,12 +183,17 @@ def _manager_results(lines: Sequence[str]) -> Iterator[tuple[Pairs, str]]:
 
 
 def _rows(header: Sequence[str], lines: Sequence[str]) -> Iterator[tuple[Pairs, str]]:
-    for line in lines:
+    """Yield the rows up to the first that is none of the table's: what follows may be of another tool."""
+    for line in filter(str.strip, lines):
         cells = line.strip().rstrip(",").split(",")
-        if len(cells) == len(header):
-            yield {key: [value] for key, value in zip(header, cells, strict=True)}, ""
-        elif line.strip():
-            yield {}, f"a row has {len(cells)} cells, the header {len(header)}"
+        row = dict(zip(header, cells, strict=False))
+        if len(cells) != len(header) or not all(row[key].isdigit() for key in (SAMPLES, ERRORS) if key in row):
+            yield (
+                {},
+                f"a row of {len(cells)} cells does not fit the header of {len(header)}; it and the rest are not read",
+            )
+            return
+        yield {key: [value] for key, value in row.items()}, ""
 
 
 def _missing(block: Pairs) -> str:

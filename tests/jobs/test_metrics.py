@@ -107,3 +107,8 @@ def test_labels_are_known_by_name_and_type() -> None:
 
 def test_the_results_own_labels_win_over_the_configs() -> None:
     assert series_labels({"model": "m", "isl": 1}, {"isl": 128}) == {"model": "m", "isl": 128}
+
+
+def test_a_count_is_a_whole_number() -> None:
+    assert find_metric("requests_ok").doubt(89.0) is None
+    assert "whole number" in str(find_metric("requests_ok").doubt(150.5))

@@ -18,13 +18,6 @@ CASES = Path(__file__).parent / "cases"
 EVERY_BYTE_BELOW = 4096
 RANDOM_CUTS = 200
 FLIPS = 60
-OPEN_CUTS: dict[str, str] = {}
-OPEN_GLUES: dict[str, str] = {
-    "nvidia_smi_csv/nounits_power": "the header of a table of as many columns is taken for a row",
-    "nvidia_smi_csv/average_and_instant": "a line of another text with as many commas is taken for a row",
-    "gptManagerBenchmark/output_csv_streaming": "a log behind a table is read as a further result of the same tool",
-}
-"""What is still open, by case: each is a fault to be mended, not a limit to be kept."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -62,13 +55,7 @@ def assert_nothing_new(found: dict[str, Any], *whole: dict[str, Any]) -> None:
             assert value in [other["labels"].get(name) for other in known], (name, value)
 
 
-def expect_open(path: Path, still_open: dict[str, str]) -> None:
-    if reason := still_open.get(f"{path.parent.parent.name}/{path.parent.name}"):
-        pytest.xfail(reason)
-
-
 def test_a_cut_file_gives_the_whole_files_values_or_none(path: Path) -> None:
-    expect_open(path, OPEN_CUTS)
     raw = path.read_bytes()
     whole = parse(raw)
     for number, end in enumerate(cuts(len(raw), random.Random(5))):
@@ -92,7 +79,6 @@ def test_flipped_bytes_never_crash(path: Path) -> None:
 
 
 def test_glued_files_give_values_of_one_of_them_or_none(path: Path) -> None:
-    expect_open(path, OPEN_GLUES)
     raw, whole = path.read_bytes(), parse(path.read_bytes())
     for other in sorted(CASES.rglob("input*"))[::7]:
         second = other.read_bytes()
