@@ -46,8 +46,9 @@ bench-detection: .venv/.dev-ready .venv-peers/.ready  ## compare the detector wi
 	-.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation signal-processing-algorithms
 	@touch $@
 
-chaos: .venv/.dev-ready  ## kill the daemon 100 times during a suite and check that nothing is lost or doubled
+chaos: .venv/.dev-ready  ## kill the daemon 100 times during a suite, and damage result files for ten minutes
 	$(BIN)/python -m pytest -m chaos --chaos-kills=100 tests/chaos -s
+	$(BIN)/python -m tests.chaos.parsers --seconds 600
 
 clean:  ## remove the environments (results under .tracker stay)
 	rm -rf .venv .venv-uv .venv-peers
