@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from tracker.errors import UserError
 from tracker.store.engine import insert_new
+from tracker.store.runs import newest_attempt
 from tracker.store.tables import (
     AttemptRow,
     BuildRow,
@@ -62,10 +63,13 @@ def keep(session: Session, by_attempt: Mapping[int, Iterable[SetAside]]) -> None
 
 
 def find_held(session: Session, held_id: int) -> Held:
-    """Return the value in quarantine with this id; UserError when there is none."""
+    """Return the value in quarantine with this id; UserError when there is none, or its result was replaced."""
     found = _select(session, QuarantineRow.id == held_id)
     if not found:
-        raise UserError(f"nothing in quarantine has the id {held_id}; `tracker quarantine list` shows what is there")
+        raise UserError(
+            f"nothing in quarantine has the id {held_id}, or its result was replaced or measured again since;"
+            " `tracker quarantine list` shows what is there"
+        )
     return found[0]
 
 
@@ -93,7 +97,7 @@ def _select(session: Session, condition: object) -> list[Held]:
         .join(ComponentRow, col(ComponentRow.id) == SuiteRevisionRow.component_id)
         .join(HardwareClassRow, col(HardwareClassRow.id) == RunRow.hardware_class_id)
         .join(ConfigRow, col(ConfigRow.id) == RunRow.config_id)
-        .where(condition)
+        .where(condition, col(AttemptRow.number) == newest_attempt())
         .order_by(col(QuarantineRow.id))
     ).all()
     return [

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from jobs.metrics import Key
+from jobs.parsers import hyperfine
 from tests.tracker.cli.conftest import Answer, Tracker
 
 ORIGIN = ("--component", "engine", "--release", "1.2.0", "--host", "box-1")
@@ -225,6 +227,7 @@ def test_values_of_a_result_whose_label_makes_no_sense_enter_no_series(
     assert answer.data["items"][0]["values"] == 0
     held = {item["key"]: item["reason"] for item in tracker("quarantine", "list", "--json").data["items"]}
     assert "nobody can say which series" in held["p50 latency"]
+    assert tracker("quarantine", "recheck", "--json").data["items"] == []
     assert tracker("series", "list", "--json").data["items"] == []
 
 
@@ -249,3 +252,24 @@ def test_an_empty_standard_input_is_called_empty(tracker: Tracker, monkeypatch: 
 def test_a_number_that_no_store_can_hold_is_no_id(home: Path, tracker: Tracker) -> None:
     answer = tracker("quarantine", "release", "99999999999999999999")
     assert (answer.code, "Traceback" in answer.err) == (2, False)
+
+
+def test_what_a_replaced_file_set_aside_is_gone_with_it(home: Path, tracker: Tracker, tmp_path: Path) -> None:
+    file = write(tmp_path / "a.json", timed("a", novelty=7))
+    tracker("ingest", str(file), *ORIGIN)
+    (held,) = tracker("quarantine", "list", "--json").data["items"]
+    write(file, timed("a", 0.25))
+    tracker("ingest", str(file), *ORIGIN, "--replace")
+    assert tracker("quarantine", "list", "--json").data["items"] == []
+    answer = tracker("quarantine", "release", str(held["id"]), "--metric", "power_w", "--unit", "W")
+    assert (answer.code, "replaced" in answer.err) == (2, True)
+
+
+def test_a_value_that_the_catalogue_has_learnt_is_let_in_by_reading_again(
+    home: Path, tracker: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracker("ingest", str(write(tmp_path / "a.json", timed("a", novelty=7))), *ORIGIN)
+    monkeypatch.setitem(hyperfine.KEYS, "novelty", Key("latency_p90_ms", "s"))  # type: ignore[misc]
+    (taken,) = tracker("quarantine", "recheck", "--json").data["items"]
+    assert (taken["metric"], taken["value"]) == ("latency_p90_ms", 7000.0)
+    assert tracker("quarantine", "list", "--json").data["items"] == []

@@ -45,7 +45,7 @@ def list_held(
     limit: int = 100,
     cursor: str | None = None,
 ) -> Page[HeldItem]:
-    """Return what was set aside, newest first; `released` None shows also what was let in."""
+    """Return what the newest attempts set aside, newest first; `released` None shows also what was let in."""
     statement = (
         select(
             QUARANTINE,
@@ -62,6 +62,9 @@ def list_held(
         .order_by(QUARANTINE.c.id.desc())
         .limit(check_limit(limit) + 1)
     )
+    later = ATTEMPT.alias("later")
+    newest = select(func.max(later.c.number)).where(later.c.run_id == RUN.c.id).correlate(RUN).scalar_subquery()
+    statement = statement.where(ATTEMPT.c.number == newest)
     if released is not None:
         column = QUARANTINE.c.released_at
         statement = statement.where(column.is_not(None) if released else column.is_(None))
