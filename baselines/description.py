@@ -10,13 +10,13 @@ from scipy import special
 
 from baselines.changepoints import ChangePoint, DetectOptions, Kind, SeriesInput
 from baselines.detector import Found, find_family
+from baselines.drifts import Drift
 from baselines.evidence import estimate_variance, find_limit
 from baselines.family import find_levels
 from baselines.newest import QUIET
 from baselines.rows import Floats, Ints
 from baselines.segmentation import Cut, Sums, make_cut
 from baselines.series import Values
-from baselines.shapes import Drift
 
 LIKELY = 3.841458820694124
 """Squared z by which one place of a cut may explain less than another and still be believed at 95 %."""
@@ -213,7 +213,6 @@ def describe_drift(series: SeriesInput, found: Found, drift: Drift) -> ChangePoi
     before, after = ((middle + slope * (end - centre)) * unit for end in (0.0, float(place[-1])))
     df = float(fit.prior.total_df[drift.series]) - 2
     margin = float(-special.stdtrit(df, 0.025)) * spread * float(place[-1]) / across**0.5 * unit
-    p = float(2 * special.stdtr(df, -abs(slope) * across**0.5 / max(spread, 1e-9)))
     effect, low, high = (
         float(rows.ratio(one, np.array([step]))[0])
         for step in (after - before, after - before - margin, after - before + margin)
@@ -229,9 +228,9 @@ def describe_drift(series: SeriesInput, found: Found, drift: Drift) -> ChangePoi
         effect_low=low,
         effect_high=high,
         noise_ratio=float(rows.ratio(one, np.array([spread * unit]))[0]),
-        p=p,
-        q=p,
-        confidence=1 - p,
+        p=drift.p,
+        q=drift.q,
+        confidence=1 - drift.q,
         kind=kind,
         possible=(int(rows.given[drift.first]), last),
         confirmed=True,

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from baselines.changepoints import DetectOptions, SeriesInput
+from baselines.drifts import Drift, drop_drifts, judge_drifts
 from baselines.evidence import Prior, choose_cuts, count_places, estimate_variance, find_limit
 from baselines.family import NEWEST, find_levels, is_news, keep_history, settle_places
 from baselines.newest import judge_newest
 from baselines.noise import Noise, estimate_noise
 from baselines.rows import Bools, Floats, Ints, Rows, pick, read_rows, take_series
 from baselines.segmentation import Sums, half_window, make_cut, propose_cuts
-from baselines.shapes import Drift, drop_drifts, drop_small, drop_transients
+from baselines.shapes import drop_small, drop_transients
 
 MIN_RELEASES = 4
 """With fewer there is no telling a change from the way releases differ anyway; a comparison can still be made."""
@@ -79,6 +80,7 @@ def find_family(family: Sequence[SeriesInput], options: DetectOptions) -> Found 
     smallest = rows.scale(options.min_effect_ratio) / np.sqrt(fit.variance)
     price = cut_price(fit, options)
     cuts, drifts = drop_drifts(fit.sums, fit.cuts, price)
+    cuts, drifts = judge_drifts(fit.sums, cuts, drifts, fit.prior, options.false_discovery_ratio)
     cuts = drop_transients(fit.sums, cuts, price, smallest, rows.repeats)
     cuts = settle_places(fit.sums, drop_small(fit.sums, cuts, smallest))
     cuts, p, q = judge_family(fit, cuts, smallest, groups, given, rows, options)

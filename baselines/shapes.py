@@ -1,11 +1,9 @@
-"""What looks like a change of level and is none: a slow drift, a passing disturbance, a step too small to matter.
+"""What looks like a change of level and is none: a passing disturbance, a step too small to matter.
 
 Loaded at the first detection (NumPy).
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,55 +14,6 @@ SHORT_HISTORY = 8
 """Up to so many releases, one or two odd ones inside whose repeats agree are a change there and back, not bad days."""
 AGREEING = 3
 """Fewest repeats of which one may say that they agree."""
-DRIFT_RELEASES = 6
-"""Shorter runs cannot tell a drift from a step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drift:
-    """A run of releases that one straight line explains better than levels do."""
-
-    series: int
-    first: int
-    end: int
-    place: int
-    """Where the strongest of the steps it replaces was: the release named."""
-
-
-def drop_drifts(sums: Sums, cuts: Ints, price: Floats) -> tuple[Ints, list[Drift]]:
-    """Return the cuts without those of runs in one direction that a line explains better, and these runs.
-
-    `price` is what a cut costs, per series. A line costs one price however many steps it replaces.
-    """
-    if not len(cuts):
-        return cuts, []
-    cut = split(sums, cuts)
-    levels = sums.levels(cut.first, cut.end, cut.owner)
-    misfit = np.concatenate([sums.misfit(cut.first, cut.end, cut.owner), [0.0]])
-    inner = cut.inner
-    way = np.sign(levels[inner] - levels[inner - 1])
-    goes_on = np.concatenate([[False], (cut.owner[inner[1:]] == cut.owner[inner[:-1]]) & (way[1:] == way[:-1])])
-    run = np.flatnonzero(~goes_on)
-    last = np.concatenate([run[1:], [len(inner)]]) - 1
-    gone = np.zeros(len(cuts), dtype=bool)
-    drifts: list[Drift] = []
-    for begin, finish in ((run, last), (np.arange(len(inner)), np.arange(len(inner)))):
-        begin, finish = begin[~gone[begin]], finish[~gone[begin]]
-        left, right = inner[begin] - 1, inner[finish]
-        if not len(left):
-            break
-        owner = cut.owner[left]
-        line = sums.line_misfit(cut.first[left], cut.end[right], owner)
-        steps = np.add.reduceat(misfit, np.column_stack([left, right + 1]).ravel())[::2]
-        steps += price[owner] * (finish - begin)
-        better = (line < steps) & (cut.end[right] - cut.first[left] >= DRIFT_RELEASES)
-        for one in np.flatnonzero(better):
-            gone[begin[one] : finish[one] + 1] = True
-            height = np.abs(levels[inner] - levels[inner - 1])[begin[one] : finish[one] + 1]
-            place = int(cuts[begin[one] + int(np.argmax(np.round(height, 7)))])
-            first, end = int(cut.first[left[one]]), int(cut.end[right[one]])
-            drifts.append(Drift(series=int(owner[one]), first=first, end=end, place=place))
-    return cuts[~gone], drifts
 
 
 def split(sums: Sums, cuts: Ints) -> Cut:
