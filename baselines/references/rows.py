@@ -1,0 +1,185 @@
+"""From the rows of a table to what each row prints: lost cells found, spanned models carried down, contents checked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baselines.references.alignment import align
+from baselines.references.columns import GPU_COUNT, MISFIT, OTHER, WHOLE, find_fields, fit
+from baselines.references.figures import is_nothing, read_unit, split_figure
+from baselines.references.grids import Grid, GridRow
+from baselines.references.reference import Flag, Printed
+
+_COUNTS = ("isl", "osl", "batch", "qsl")
+_TEXTS = (
+    "system", "gpu_version", "target_accuracy", "constraints", "dataset", "parallelism", "precision", "framework",
+    "container", "efficiency",
+)  # fmt: skip
+_WORDS = {
+    "isl": "input length", "osl": "output length", "qsl": "QSL size", "batch": "batch size", "value": "throughput",
+    "gpu": "GPU", "gpu_version": "GPU version", "target_accuracy": "target accuracy", "constraints": "constraints",
+    OTHER: "a column that is not read",
+}  # fmt: skip
+_LATENCY = re.compile(r"^([\d,]*\.?\d+)\s*(ms|s|sec|us)?$", re.IGNORECASE)
+_IDENTITY = ("gpu", "gpus", "isl", "osl", "batch", "precision", "parallelism", "gpu_version", "system")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A row with its texts by field, and whether its model reaches down by the page's own word."""
+
+    row: GridRow
+    texts: Mapping[str, str]
+    flags: tuple[Flag, ...]
+    spanned: bool
+
+
+def read_rows(grid: Grid, number: int) -> list[Printed]:
+    """Return the rows of one table; its scenario is not known yet."""
+    fields = find_fields(grid.header)
+    units = {
+        name: match[1].strip()
+        for name, heading in zip(fields, grid.header, strict=True)
+        if name == "value" and (match := re.search(r"\(([^()]+)\)", heading)) and read_unit(match[1])
+    }
+    mlperf = bool({"qsl", "target_accuracy", "constraints"} & set(fields)) or "mlperf" in " ".join(grid.header).lower()
+    read = [_read_row(row, fields) for row in grid.rows if any(cell for cell in row.cells)]
+    read = [one for one in read if one.texts]
+    printed = [_print_row(one, number, mlperf, units.get("value")) for one in read]
+    return _carry_models(read, printed)
+
+
+def _read_row(row: GridRow, fields: Sequence[str]) -> _Read:
+    """Return a row's texts by field; what cannot be placed is in no field and flagged."""
+    found = align(fields, row.cells)
+    texts: dict[str, str] = {}
+    flags: list[Flag] = []
+    doubted: set[str] = set()
+    for column, ways in found.doubtful.items():
+        cell, names = row.cells[found.columns[column]], [_WORDS.get(fields[way], fields[way]) for way in ways]
+        doubted |= {fields[way] for way in ways}
+        reason = f"{cell!r} may stand under {' or under '.join(names)}: the row has lost a cell; neither is taken"
+        flags.append(Flag(code="cell_ambiguous", reason=reason))
+    for column, place in found.columns.items():
+        field, cell = fields[column], row.cells[place]
+        if field in doubted or field == OTHER or is_nothing(cell):
+            continue
+        if fit(field, cell) >= MISFIT:
+            flags.append(_unread(cell, field))
+        else:
+            texts[field] = cell
+    flags += [
+        Flag(code="cell_unread", reason=f"{row.cells[place][:80]!r} fits under no heading and is not taken")
+        for place in found.left_out
+    ]
+    model = next((place for column, place in found.columns.items() if fields[column] == "model"), None)
+    return _Read(row=row, texts=texts, flags=tuple(flags), spanned=model is not None and model in row.spanned)
+
+
+def _unread(cell: str, field: str) -> Flag:
+    return Flag(code="cell_unread", reason=f"{cell[:80]!r} is no {_WORDS.get(field, field)} and is not taken")
+
+
+def _print_row(one: _Read, table: int, mlperf: bool, unit_of_heading: str | None) -> Printed:
+    """Return a row with its counts, figures and names taken apart."""
+    texts = one.texts
+    number, unit = split_figure(texts["value"]) if "value" in texts else (None, None)
+    gpus, gpu = _read_gpu(texts)
+    flags = list(one.flags)
+    if number is None:
+        found = repr(texts["value"]) if "value" in texts else "nothing"
+        flags.append(Flag(code="figure_missing", reason=f"the page prints {found} where the figure stands"))
+    unit = unit or unit_of_heading
+    if number is not None and (unit is None or read_unit(unit) is None):
+        flags.append(Flag(code="unit_unknown", reason=f"the figure's unit is {unit!r}: no metric of ours is in it"))
+    fields: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts}
+    fields |= {name: int(texts[name].replace(",", "")) for name in _COUNTS if WHOLE.match(texts.get(name, ""))}
+    return Printed(
+        line=one.row.line,
+        table=table,
+        mlperf=mlperf,
+        model=texts.get("model"),
+        scenario=texts["scenario"].casefold() if "scenario" in texts else None,
+        number=number,
+        unit=unit,
+        gpus=gpus,
+        gpu=gpu,
+        latency=_read_latency(texts.get("latency", "")),
+        flags=tuple(flags),
+        **fields,
+    )
+
+
+def _read_gpu(texts: Mapping[str, str]) -> tuple[int | None, str | None]:
+    """Return count and name of the GPUs; the name of the version where the cell has none."""
+    match = GPU_COUNT.match(texts.get("gpu", ""))
+    if match:
+        return int(match[1]), match[2].strip()
+    return None, texts.get("gpu") or texts.get("gpu_version")
+
+
+def _read_latency(text: str) -> str | None:
+    """Return a latency in ms with the digits that were printed; None where there is none."""
+    match = _LATENCY.match(text)
+    if match is None or (match[2] or "ms").lower() != "ms":
+        return None
+    return match[1].replace(",", "")
+
+
+def _carry_models(read: Sequence[_Read], printed: Sequence[Printed]) -> list[Printed]:
+    """Return the rows, those without a model under the model above if it can reach that far."""
+    spans = _uses_spans(printed)
+    rows: list[Printed] = []
+    group: list[Printed] = []
+    for one, row in zip(read, printed, strict=True):
+        if row.model is not None:
+            group = group if one.spanned else []
+        else:
+            row = _carry(row, group, spans)
+        if row.model is not None:
+            group.append(row)
+        rows.append(row)
+    return rows
+
+
+def _uses_spans(rows: Sequence[Printed]) -> bool:
+    """Return whether the table prints a model once for several rows, and never twice for two that follow one another."""
+    without = sum(row.model is None for row in rows)
+    pairs = zip(rows, rows[1:], strict=False)
+    return without > 1 and not any(a.model is not None and a.model == b.model for a, b in pairs)
+
+
+def _carry(row: Printed, group: Sequence[Printed], spans: bool) -> Printed:
+    if not group:
+        flag = Flag(code="model_missing", reason="the row names no model and none stands above it")
+        return replace(row, flags=(*row.flags, flag))
+    first = group[0]
+    why = _breaks_group(row, group, spans)
+    if why is None:
+        return replace(row, model=first.model)
+    reason = f"the row names no model; the one above, {first.model} (line {first.line}), is not taken: {why}"
+    return replace(row, flags=(*row.flags, Flag(code="model_missing", reason=reason)))
+
+
+def _breaks_group(row: Printed, group: Sequence[Printed], spans: bool) -> str | None:
+    """Return why a row does not belong to the model above; None if it does."""
+    first = group[0]
+    told = [(name, getattr(row, name), getattr(first, name)) for name in ("qsl", "dataset")]
+    compared = [(name, own, above) for name, own, above in told if own is not None and above is not None]
+    for name, own, above in compared:
+        if own != above:
+            return f"its {_WORDS.get(name, name)} is {own}, not {above}"
+    same = Counter(_identity(other) for other in group)
+    if same[_identity(row)]:
+        return "that model has a row for the same GPUs already"
+    if spans or (row.mlperf and any(name == "qsl" for name, _, _ in compared)):
+        return None
+    return "no other row of the table shares its model, so the cell may have been lost"
+
+
+def _identity(row: Printed) -> tuple[object, ...]:
+    return tuple(getattr(row, name) for name in _IDENTITY)
