@@ -17,19 +17,12 @@ from baselines.family import NEWS_RELEASES, find_levels
 from baselines.multiplicity import adjust_p_values
 from baselines.rows import Floats, Ints
 from baselines.segmentation import Cut, Sums, make_cut
+from baselines.siblings import weigh_series
 
 ALIKE = 0.5
 """A release set aside earlier is as odd as the newest one if it was at least half as far off."""
 QUIET = 19
 """A change at one given release is rare: a family is judged as if it had so many further series that did not change."""
-GROUP = 5
-"""Smaller groups say nothing of their own."""
-GROUP_WEIGHT = 2.0
-"""The family's share of changed series counts in a group like so many of its series."""
-CHANGE_VARIANCE = 16.0
-"""Variance of the z of a change, in that of noise: four standard errors are usual among those worth finding."""
-RARE = 0.01
-"""Share of changed series that is assumed where a family says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +70,7 @@ def judge_newest(sums: Sums, cuts: Ints, prior: Prior, back: int, groups: Ints, 
     left = (prior.df * prior.variance)[series] + misfit[series]
     share = compare_past(sums, measure_past(sums, cut, raw, series), score, left, df, place, back, np.abs(odd))
     p = np.maximum(find_tail(square, df), share)
-    weights = weigh_groups(score, groups[series], [labels[one] for one in series])
+    weights = weigh_series(p, np.sign(odd), groups[series], [labels[one] for one in series])
     q = np.array(adjust_p_values(p.tolist(), QUIET, weights))
     return News(series=series, place=place, p=p, q=q)
 
@@ -171,32 +164,3 @@ def compare_past(
     alike = (odd > 0) & (np.abs(past.far) >= ALIKE * distance[past.asked])
     seen = np.bincount(past.asked, alike, minlength=len(place)) / np.maximum(place - sums.starts[sums.owner[place]], 1)
     return np.asarray(np.maximum(share, seen**back / back))
-
-
-def weigh_groups(score: Floats, groups: Ints, labels: list[str]) -> list[float] | None:
-    """Return the weight of each series by how many of its siblings seem to have changed at the same release.
-
-    Each score is that of noise or of a change; the share of changes in a group is the likeliest (EM), and the series
-    that is weighed has no part in it. Groups are compared by odds (Hu, Zhao and Zhou 2010).
-    """
-    numbers: dict[tuple[int, str], int] = {}
-    key = np.array([numbers.setdefault(one, len(numbers)) for one in zip(groups.tolist(), labels, strict=True)])
-    if not len(score):
-        return None
-    size = np.bincount(key)
-    usable = (size >= GROUP) & (np.array([group for group, _ in numbers]) >= 0)
-    if not np.any(usable):
-        return None
-    square = np.minimum(score, 6) ** 2
-    ratio = np.exp(square / 2 * CHANGE_VARIANCE / (1 + CHANGE_VARIANCE)) / np.sqrt(1 + CHANGE_VARIANCE)
-    overall, share = RARE, np.full(len(size), RARE)
-    for _ in range(20):
-        changed = share[key] * ratio / (share[key] * ratio + 1 - share[key])
-        overall = float((np.sum(changed) + 1) / (len(changed) + 1 / RARE))
-        share = (np.bincount(key, changed) + GROUP_WEIGHT * overall) / (size + GROUP_WEIGHT)
-        share = np.where(usable, share, overall)
-    others = (np.bincount(key, changed)[key] - changed + GROUP_WEIGHT * overall) / (size[key] - 1 + GROUP_WEIGHT)
-    others = np.clip(np.where(usable[key], others, overall), 1e-4, 0.9)
-    weight = others / (1 - others)
-    mean = float(np.mean(weight))
-    return [one / mean for one in weight.tolist()]
