@@ -18,8 +18,6 @@ DRIFT_RELEASES = 6
 """Shorter runs cannot tell a drift from a step."""
 
 
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
     """A run of releases that one straight line explains better than levels do."""

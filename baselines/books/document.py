@@ -9,6 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from baselines.books.book import POWER_COLUMN, Book, BookKind, Edition, Entry
@@ -137,8 +138,11 @@ def _read_entries(problems: _Problems, where: str, tables: object, kind: BookKin
                 problems.add(key, "the name of a GPU", name)
             elif seen.setdefault(simple, gpu) != gpu:
                 problems.add(key, f"a GPU that no other entry names ({seen[simple]!r} does)", name)
-        values = {column: _read_value(problems, f"{key}.{column}", column, value, kind) for column, value in table.items()
-                  if column not in _TEXTS_OF_GPU}  # fmt: skip
+        values = {
+            column: _read_value(problems, f"{key}.{column}", column, value, kind)
+            for column, value in table.items()
+            if column not in _TEXTS_OF_GPU
+        }
         if not values:
             problems.add(key, f"a figure such as {_example(kind)}", "none")
         known = {column: value for column, value in values.items() if value is not None}
@@ -178,7 +182,7 @@ def _check_together(problems: _Problems, editions: list[Edition]) -> None:
     names = [one.name for one in editions]
     for name in sorted({name for name in names if names.count(name) > 1}):
         problems.add("edition.name", "a name of its own for each edition", name)
-    for place, (before, after) in enumerate(zip(editions, editions[1:], strict=False), 2):
+    for place, (before, after) in enumerate(pairwise(editions), 2):
         if before.valid_from == after.valid_from or (before.valid_to and before.valid_to >= after.valid_from):
             end = before.valid_to or before.valid_from
             problems.add(

@@ -31,6 +31,8 @@ def align(fields: Sequence[str], cells: Sequence[str]) -> Alignment:
     """Return where the cells of a row belong."""
     while cells and not cells[-1]:
         cells = cells[:-1]
+    if len(cells) == len(fields) and all(cell and fit(f, cell) <= 0.5 for f, cell in zip(fields, cells, strict=True)):
+        return Alignment(columns={place: place for place in range(len(cells))}, left_out=(), doubtful={})
     costs = [[fit(field, cell) for field in fields] for cell in cells]
     before = _prefix_costs(fields, cells, costs)
     after = _suffix_costs(fields, cells, costs)

@@ -1,7 +1,8 @@
 """Which column of a table is meant by its heading, and how well a cell's content fits under it.
 
-Headings name the fields; contents are looked at only to tell where a row has lost a cell. To read another heading, add
-its words to `_HEADINGS`; to read another kind of column, add its field there, its fit to `_FITS`, and its use in `rows`.
+Headings name the fields; contents are looked at only to tell where a row has lost a cell. To read another heading,
+add its words to `_HEADINGS`; to read another kind of column, add its field there, its fit to `_FITS`, and its use in
+`rows`.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 def find_field(heading: str) -> str:
     """Return the field that a heading names, `other` for one that is not read."""
+    if len(heading) > _LONGEST_NAME:
+        return OTHER
     words = " ".join(re.sub(r"[*_`]|\(.*?\)", " ", heading.casefold()).split())
     return next((name for name, pattern in _PATTERNS if pattern.search(words)), OTHER)
 
@@ -69,9 +72,16 @@ def find_fields(header: Sequence[str]) -> tuple[str, ...]:
     return tuple(fields)
 
 
+def names_model(line: str) -> bool:
+    """Return whether a line may be the header of a table of figures: a look that costs little."""
+    low = line[:20_000].casefold()
+    return "model" in low or "network" in low
+
+
 def is_header(cells: Sequence[str]) -> bool:
     """Return whether the cells are the header of a table of figures: a model, a figure, and two columns more."""
-    if any(is_figure(cell) for cell in cells):
+    cells = [cell for cell in cells if len(cell) <= _LONGEST_NAME]
+    if not any(names_model(cell) for cell in cells) or any(is_figure(cell) for cell in cells):
         return False
     known = set(find_fields(cells)) - {OTHER}
     return {"model", "value"} <= known and len(known) >= 4
@@ -81,6 +91,8 @@ def fit(field: str, cell: str) -> float:
     """Return how badly a cell stands under a field: 0 is its own kind, `MISFIT` is impossible."""
     if is_nothing(cell):
         return _NOTHING_FITS.get(field, 0.4)
+    if len(cell) > _LONGEST_NAME and field not in _LONG:
+        return MISFIT
     return _FITS[field](cell)
 
 
@@ -89,6 +101,8 @@ def price_of_absence(field: str) -> float:
     return _ABSENCE.get(field, 1.2)
 
 
+_LONGEST_NAME = 200
+_LONG = ("target_accuracy", "dataset", OTHER)
 _NOTHING_FITS = {"value": 0.5, "model": 0.3, "efficiency": 0.0}
 _ABSENCE = {"model": 0.6, "value": 1.5} | dict.fromkeys(
     ("efficiency", "dataset", "gpu_version", "container", "target_accuracy", "constraints", "qsl", "scenario", OTHER),
@@ -144,6 +158,8 @@ def _fit_efficiency(cell: str) -> float:
 
 
 def _fit_dataset(cell: str) -> float:
+    if len(cell) > _LONGEST_NAME:
+        return 1.0
     if re.search(r"\d ?% of\b", cell) or _GPU_NAME.fullmatch(cell.removeprefix("NVIDIA ")):
         return 3.0
     return _fit_text(cell, unlike=(*_OTHER_LOOKS, _FRAMEWORK, _CONSTRAINT))

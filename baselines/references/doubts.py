@@ -50,13 +50,12 @@ def _doubt_rate(one: Reference) -> Flag | None:
         return None
     latency, step = Fraction(printed.latency), half_step(printed.latency)
     rate, rate_step = Fraction(printed.number), half_step(printed.number)
-    ways = {printed.batch, printed.batch * (printed.gpus or 1)}
     if latency <= step or rate <= rate_step:
         return None
+    work = {at_once * 1000 * unit.seconds for at_once in (printed.batch, printed.batch * (printed.gpus or 1))}
     apart = min(
-        _distance(rate - rate_step, rate + rate_step, *(at_once * 1000 * unit.seconds / t for t in (latency + step, latency - step)))
-        for at_once in ways
-    )  # fmt: skip
+        _distance(rate - rate_step, rate + rate_step, one / (latency + step), one / (latency - step)) for one in work
+    )
     if apart <= ALLOWED_CONTRADICTION:
         return None
     expected = float(printed.batch * 1000 * unit.seconds / latency)
@@ -109,7 +108,7 @@ def _doubt_target(one: Reference) -> Flag | None:
 
 # --- neighbours: the same model at other lengths, and other models at the same two lengths ---
 
-_Group = tuple[str | None, str | None, str | None, str | None]
+_Group = tuple[str, str | None, str | None, str | None]
 _Lengths = tuple[int, int]
 
 
@@ -123,8 +122,8 @@ def _find_out_of_line(references: Sequence[Reference]) -> dict[int, Flag]:
     for place, one in enumerate(references):
         printed = one.printed
         if one.value_per_gpu and printed.isl and printed.osl and one.model:
-            group = (one.model, one.gpu, printed.precision, printed.unit)
-            groups[group][printed.isl, printed.osl].append((place, one.value_per_gpu))
+            own = (one.model, one.gpu, printed.precision, printed.unit)
+            groups[own][printed.isl, printed.osl].append((place, one.value_per_gpu))
     levels = {g: {w: median(v for _, v in found) for w, found in by.items()} for g, by in groups.items()}
     flags = {}
     for group, by_lengths in groups.items():
@@ -155,8 +154,8 @@ def _judge(one: Reference, value: float, expected: float, neighbours: int) -> Fl
     printed = one.printed
     how = f"{times:.1f} times as much" if times > 1 else f"1/{1 / times:.1f} of it"
     reason = (
-        f"at {printed.isl}/{printed.osl} the {neighbours} other lengths of {one.model} on {one.gpu}, and what such a step does"
-        f" to other models, let one expect about {expected:.3g} for each GPU; {value:g} is {how}"
+        f"at {printed.isl}/{printed.osl} the {neighbours} other lengths of {one.model} on {one.gpu}, and what such a"
+        f" step does to other models, let one expect about {expected:.3g} for each GPU; {value:g} is {how}"
     )
     return Flag(code="out_of_line", reason=reason)
 
@@ -167,7 +166,7 @@ def _note_units(references: Sequence[Reference]) -> dict[int, tuple[str, ...]]:
     for place, one in enumerate(references):
         if one.printed.unit and one.model:
             groups[one.printed.table, one.model].append(place)
-    notes = {}
+    notes: dict[int, tuple[str, ...]] = {}
     for places in groups.values():
         units = [references[place].printed.unit for place in places]
         usual = max(units, key=units.count)

@@ -99,7 +99,7 @@ def read_unit(text: str) -> Unit | None:
     if not words or not all(re.fullmatch(r"[a-z]+", word) for word in words):
         return None
     if not rest:
-        time = _TIMES.get(_singular(words[0]), "") if len(words) == 1 else ""
+        time = _TIMES.get(_singular(words[0])) if len(words) == 1 else None
         return Unit(counted="time", seconds=_SECONDS[time]) if time else None
     counted = _COUNTED.get(_singular(words[-1]))
     kind = " ".join(words[:-1])
@@ -134,8 +134,8 @@ def convert_figure(number: str, unit: Unit, gpus: int | None, *, tail: bool) -> 
         if unit.per == "user" or (unit.per == "gpu" and not gpus):
             return None
         return _canonical("req_s", rate * (gpus or 1) if unit.per == "gpu" else rate)
-    metric = _token_metric(unit)
-    return _canonical(metric, rate) if metric else None
+    tokens = _token_metric(unit)
+    return _canonical(tokens, rate) if tokens else None
 
 
 def _token_metric(unit: Unit) -> str | None:

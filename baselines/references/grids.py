@@ -1,4 +1,4 @@
-"""The tables of a page as header and rows of cleaned cells, with the lines they stand on; what they mean is not asked."""
+"""The tables of a page: header and rows of cleaned cells, with their lines; what they mean is not asked here."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import html
 import re
 from dataclasses import dataclass
 
-MOST_ROWS = 20_000
-MOST_CELLS = 200
+MOST_ROWS = 10_000
+MOST_CELLS = 64
 """More cells in one line are no table of figures."""
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")

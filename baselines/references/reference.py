@@ -79,8 +79,8 @@ class Reference:
         unit = read_unit(one.unit) if one.unit else None
         duration = "time" if unit and unit.counted == "time" else ""
         parts = (
-            one.scenario, name_key(self.model or ""), name_key(self.gpu or ""), one.gpus, one.parallelism, one.isl, one.osl,
-            one.batch, canonical_precision(one.precision) if one.precision else None, duration,
+            one.scenario, name_key(self.model or ""), name_key(self.gpu or ""), one.gpus, one.parallelism, one.isl,
+            one.osl, one.batch, canonical_precision(one.precision) if one.precision else None, duration,
         )  # fmt: skip
         return fingerprint("reference", "\0".join("" if part is None else str(part) for part in parts))
 

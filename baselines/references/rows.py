@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from baselines.references.alignment import align
@@ -147,10 +148,9 @@ def _carry_models(read: Sequence[_Read], printed: Sequence[Printed]) -> list[Pri
 
 
 def _uses_spans(rows: Sequence[Printed]) -> bool:
-    """Return whether the table prints a model once for several rows, and never twice for two that follow one another."""
+    """Return whether the table prints a model once for several rows, and never for two rows one after the other."""
     without = sum(row.model is None for row in rows)
-    pairs = zip(rows, rows[1:], strict=False)
-    return without > 1 and not any(a.model is not None and a.model == b.model for a, b in pairs)
+    return without > 1 and not any(a.model is not None and a.model == b.model for a, b in pairwise(rows))
 
 
 def _carry(row: Printed, group: Sequence[Printed], spans: bool) -> Printed:

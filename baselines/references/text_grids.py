@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from baselines.references.columns import is_header
+from baselines.references.columns import is_header, names_model
 from baselines.references.grids import MOST_CELLS, Grid, GridRow, clean_cell
 
-_RULE = re.compile(r"^(?=[^-]*-)[\s|:\-]*\|[\s|:\-]*$")
+_RULE_SIGNS = "|:- \t"
 _DASHES = re.compile(r"-+")
 _BAR = re.compile(r"(?<!\\)\|")
 _LONGEST_HEADER = 40
@@ -25,7 +25,7 @@ def read_text_grids(text: str) -> list[Grid]:
 
 def is_rule(line: str) -> bool:
     """Return whether a line is the rule between header and rows."""
-    return "|" in line and "-" in line and _RULE.match(line) is not None
+    return "|" in line and "-" in line and not line.strip(_RULE_SIGNS)
 
 
 def split_bars(line: str) -> list[str]:
@@ -126,9 +126,7 @@ def _end_of_row(lines: Sequence[str], start: int, end: int, columns: int) -> int
             together = len(split_bars(text)) + len(split_bars(line))
             if whole or together > columns + 1 or not line.endswith("|"):
                 break
-        elif whole and "|" not in line:
-            break
-        elif not whole and not _closes(lines, after, end):
+        elif "|" not in line if whole else not _closes(lines, after, end):
             break
         after += 1
     return after
@@ -171,7 +169,7 @@ def _split_tabs(line: str) -> list[str]:
 
 def _tabbed_header(lines: Sequence[str], start: int) -> tuple[list[str], int]:
     """Return the header that begins at a line, and the line after it; lines it is broken over are put together."""
-    if lines[start].count("\t") < 2:
+    if lines[start].count("\t") < 2 or not names_model(lines[start]):
         return [], start + 1
     end = start + 1
     while end < min(len(lines), start + 4) and _goes_on(lines[end]):
