@@ -110,9 +110,9 @@ def looks_like_html(text: str) -> bool:
 
 def read_html_grids(text: str) -> list[Grid]:
     """Return the tables of figures in a web page, in their order; other tables are passed over."""
-    start = text.rfind("<!--")
-    if start > text.rfind("-->"):
-        text = text[:start]  # an open comment hides the rest
+    opened = text.find("<!--", max(text.rfind("-->"), 0))
+    if opened >= 0:
+        text = text[:opened]  # a comment that is never closed hides the rest
     reader = _Reader()
     reader.feed(text)
     reader.close()
