@@ -79,7 +79,7 @@ class ChangePoint:
     p: float
     """Two-sided; older changes are corrected for the number of places that could have shown one."""
     q: float
-    """p corrected for the other series of the same call (Benjamini and Hochberg); a drift's equals its p."""
+    """p corrected for the other series of the same call (Benjamini and Hochberg); drifts are a family of their own."""
     confidence: float
     """1 - q."""
     kind: Kind
