@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from baselines.multiplicity import adjust_p_values
-from baselines.series import check_repeats
+from baselines.series import check_repeats, check_values
 
 if TYPE_CHECKING:
-    from baselines.contrast import Contrast
+    from baselines.contrast import Contrast, Sides
 
 Direction = Literal["higher", "lower", "neutral"]
 """Which way is better; `neutral` for metrics without a better side."""
@@ -47,13 +47,17 @@ class CompareOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonInput:
-    """One comparison of a family: the repeats of the reference and of the candidate."""
+    """One comparison of a family: the repeats of the reference and of the candidate, and what is known besides."""
 
     reference: Sequence[float]
     candidate: Sequence[float]
     direction: Direction
     confounded_by: str | None = None
     """What else differs between the two (`driver 570.1 and 580.2`), None where nothing does."""
+    history: Sequence[Sequence[float]] = ()
+    """Repeats of the releases before both, oldest first: they show how much repeats and releases differ anyway."""
+    group: str | None = None
+    """Siblings: series of one suite and metric, alike in noise."""
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
@@ -86,34 +90,46 @@ def compare(
     direction: Direction,
     options: CompareOptions = CompareOptions(),
     confounded_by: str | None = None,
+    history: Sequence[Sequence[float]] = (),
 ) -> Comparison:
     """Return how the candidate's repeats differ from the reference's; ValueError where a repeat is malformed."""
-    given = ComparisonInput(reference=reference, candidate=candidate, direction=direction, confounded_by=confounded_by)
+    given = ComparisonInput(
+        reference=reference, candidate=candidate, direction=direction, confounded_by=confounded_by, history=history
+    )
     return compare_many([given], options)[0]
 
 
 def compare_many(inputs: Sequence[ComparisonInput], options: CompareOptions = CompareOptions()) -> list[Comparison]:
     """Return the comparison of each input, in order; differences are called by their q over the whole call."""
     measured = [_measure(one, f"comparison {place}, " if len(inputs) > 1 else "") for place, one in enumerate(inputs)]
-    adjusted = iter(adjust_p_values([one.p for one in measured if not isinstance(one, Comparison)]))
+    sides = [one for one in measured if not isinstance(one, Comparison)]
+    if not sides:
+        return [one for one in measured if isinstance(one, Comparison)]
+    from baselines.contrast import contrast_many
+
+    judged = zip(inputs, measured, strict=True)
+    groups = [given.group for given, one in judged if not isinstance(one, Comparison)]
+    found = contrast_many(sides, groups)
+    adjusted = iter(zip(found, adjust_p_values([one.p for one in found]), strict=True))
     return [
-        one if isinstance(one, Comparison) else _describe(given, one, next(adjusted), options)
+        one if isinstance(one, Comparison) else _describe(given, *next(adjusted), options)
         for given, one in zip(inputs, measured, strict=True)
     ]
 
 
-def _measure(given: ComparisonInput, where: str) -> Contrast | Comparison:
-    """Return the numbers of the comparison, or the comparison itself where too little was measured."""
+def _measure(given: ComparisonInput, where: str) -> Sides | Comparison:
+    """Return the repeats of the comparison, or the comparison itself where too little was measured."""
     reference = check_repeats(given.reference, f"{where}reference")
     candidate = check_repeats(given.candidate, f"{where}candidate")
+    history = check_values(given.history, f"{where}history, ")
     if not reference or not candidate:
         return _end("missing", f"the {'candidate' if reference else 'reference'} was not measured")
     if min(len(reference), len(candidate)) < MIN_REPEATS:
         found = f"{len(reference)} of the reference and {len(candidate)} of the candidate"
         return _end("too_few", f"expected at least {MIN_REPEATS} repeats on each side, found {found}")
-    from baselines.contrast import contrast
+    from baselines.contrast import scale
 
-    return contrast(reference, candidate)
+    return scale(reference, candidate, [one for one in history if one])
 
 
 def _end(verdict: Word, reason: str) -> Comparison:

@@ -7,18 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from baselines.repeatability import REPEAT_DF, Floats, Repeatability, centre_variance, find_centre, pool, show
 
-BETWEEN_PRIOR = 0.5
-"""Between-release variance over the variance of one repeat, before the releases have shown theirs."""
-PRIOR_DF = 15.0
-"""Weight of that prior: it spans 0.1 to 1 times, about as wide as a scaled chi-square with so many degrees."""
 FLOOR = 1e-4
 """Smallest standard deviation believed: no benchmark repeats to better than 0.01 %."""
-NORMAL_QUARTILE = 0.6744897501960817
 
 DAY_RATIO = 0.003
 """Standard deviation between two measurements of one release on different days, as far as repeats never show it.
@@ -35,22 +29,31 @@ class Contrast:
     """Two releases as a step on the scale where effects add up: logarithms, or shares of the typical value."""
 
     step: float
-    spread: float
-    """Standard deviation of one repeat, on that scale."""
+    noise: Repeatability
     repeats: tuple[int, int]
     logarithmic: bool
 
     @property
     def error(self) -> float:
         """Standard error of the step."""
-        day = DAY_RATIO if self.spread else 0.0
-        within = sum(centre_variance(repeats) for repeats in self.repeats) * self.spread**2
-        return max(FLOOR, math.sqrt(within + 2 * (BETWEEN_PRIOR * self.spread**2 + day**2)))
+        return max(FLOOR, math.sqrt(self._within + self._between))
+
+    @property
+    def _within(self) -> float:
+        return sum(centre_variance(repeats) for repeats in self.repeats) * self.noise.within
+
+    @property
+    def _between(self) -> float:
+        day = DAY_RATIO if self.noise.within else 0.0
+        return 2 * (self.noise.ratio * self.noise.within + day**2)
 
     @property
     def df(self) -> float:
-        """Degrees of freedom: what the repeats give, limited by how well the prior is known."""
-        return 1 / (1 / (0.8 * (sum(self.repeats) - 2)) + 1 / PRIOR_DF)
+        """Degrees of freedom: what the repeats give, limited by how well the part between releases is known."""
+        if not self.noise.within:
+            return self.noise.within_df
+        unsure = 2 * self.noise.ratio * self.noise.within / (self._within + self._between)
+        return 1 / (1 / self.noise.within_df + unsure**2 / self.noise.ratio_df)
 
     @property
     def p(self) -> float:
@@ -73,72 +76,46 @@ class Contrast:
 
     def with_more(self, repeats: int) -> Contrast:
         """Return the contrast as it would be with so many more repeats on each side, the step unchanged."""
-        return replace(self, repeats=(self.repeats[0] + repeats, self.repeats[1] + repeats))
+        noise = replace(self.noise, within_df=self.noise.within_df + 2 * REPEAT_DF * repeats)
+        return replace(self, noise=noise, repeats=(self.repeats[0] + repeats, self.repeats[1] + repeats))
 
 
-def contrast(reference: Sequence[float], candidate: Sequence[float]) -> Contrast:
-    """Return the contrast of two releases with at least two finite repeats each."""
-    sides = [np.array(reference), np.array(candidate)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """The repeats of one comparison, scaled: reference, candidate, and the earlier releases, oldest first."""
+
+    reference: Floats
+    candidate: Floats
+    history: tuple[Floats, ...]
+    logarithmic: bool
+
+
+def contrast_many(sides: Sequence[Sides], groups: Sequence[str | None]) -> list[Contrast]:
+    """Return the contrast of each pair, those of one group lending one another what they show of their noise."""
+    noises = pool([show((one.reference, one.candidate), one.history) for one in sides], groups)
+    return [
+        Contrast(
+            step=round(find_centre(one.candidate) - find_centre(one.reference), 10),
+            noise=noise,
+            repeats=(len(one.reference), len(one.candidate)),
+            logarithmic=one.logarithmic,
+        )
+        for one, noise in zip(sides, noises, strict=True)
+    ]
+
+
+def scale(reference: Sequence[float], candidate: Sequence[float], history: Sequence[Sequence[float]]) -> Sides:
+    """Return the repeats on the scale where effects add up; each release has one finite repeat or more."""
+    sides = [np.array(one, dtype=np.float64) for one in (reference, candidate, *history)]
+    scaled: list[Floats]
     logarithmic = min(float(np.min(side)) for side in sides) > 0
     if logarithmic:
         shift = float(np.median(np.log(sides[0])))
-        scaled = [np.round(np.log(side) - shift, 10) for side in sides]
+        scaled = [np.round(np.log(side).astype(np.float64) - shift, 10) for side in sides]
     else:
-        largest = max(float(np.max(np.abs(side))) for side in sides)
-        typical = 2 * float(np.median(np.abs(np.concatenate(sides)) / 2)) or largest or 1.0
+        largest = max(float(np.max(np.abs(side))) for side in sides[:2])
+        typical = 2 * float(np.median(np.abs(np.concatenate(sides[:2])) / 2)) or largest or 1.0
         with np.errstate(over="ignore"):
-            scaled = [np.round(np.clip(side / typical, -1e9, 1e9), 10) for side in sides]
-    variances = [estimate_within([np.sort(side)]) for side in scaled]
-    pooled = sum(spread**2 * df for spread, df in variances) / sum(df for _, df in variances)
-    return Contrast(
-        step=round(find_centre(scaled[1]) - find_centre(scaled[0]), 10),
-        spread=math.sqrt(pooled),
-        repeats=(len(reference), len(candidate)),
-        logarithmic=logarithmic,
-    )
-
-
-def centre_variance(repeats: int) -> float:
-    """Return the variance of a release's centre over that of one repeat: a mean up to two repeats, else a median."""
-    return 1 / repeats if repeats <= 2 else 1.4 / (repeats + 0.4)
-
-
-def find_centre(repeats: Floats) -> float:
-    """Return the centre of one release: the mean of up to two repeats, else their median."""
-    return float(np.mean(repeats) if len(repeats) <= 2 else np.median(repeats))
-
-
-def estimate_within(releases: Sequence[Floats]) -> tuple[float, float]:
-    """Return standard deviation and degrees of freedom of one repeat around its release, (0, 0) without repeats.
-
-    The median distance between two repeats of one release: no repeat of one release is compared with
-    another release, and up to a quarter of wild repeats does no harm. A release whose repeats are all equal
-    (rounded, or copied) says nothing while others vary.
-    """
-    distances, shares, df = [], [], 0.0
-    for repeats in [one for one in releases if one[0] < one[-1]] or releases:
-        if len(repeats) < 2:
-            continue
-        found = _distances(repeats)
-        distances.append(found)
-        shares.append(np.full(len(found), (len(repeats) - 1) / len(found)))
-        df += len(repeats) - 1
-    if not df:
-        return 0.0, 0.0
-    flat = np.concatenate(distances)
-    middle = _weighted_median(flat, np.concatenate(shares)) / NORMAL_QUARTILE
-    return (middle if middle > 0 else float(np.sqrt(np.mean(flat**2)))), 0.8 * df
-
-
-def _distances(repeats: Floats) -> Floats:
-    """Return distances as large as one repeat deviates: between all pairs, or of many to their median."""
-    if len(repeats) > 12:
-        return np.abs(repeats - np.median(repeats))
-    first, second = np.triu_indices(len(repeats), 1)
-    return np.asarray(np.abs(repeats[first] - repeats[second]) / np.sqrt(2))
-
-
-def _weighted_median(values: Floats, weights: Floats) -> float:
-    order = np.argsort(values, kind="stable")
-    passed = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(np.round(passed, 9), np.round(passed[-1] / 2, 9))])
+            scaled = [np.asarray(np.round(np.clip(side / typical, -1e9, 1e9), 10), np.float64) for side in sides]
+    ordered: list[Floats] = [np.sort(side) for side in scaled]
+    return Sides(reference=ordered[0], candidate=ordered[1], history=tuple(ordered[2:]), logarithmic=logarithmic)

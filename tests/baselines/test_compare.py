@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 from hypothesis import given
@@ -165,3 +166,21 @@ def test_what_was_not_measured_or_not_comparable_is_not_judged() -> None:
     assert judge(4, changed_at_4(100, 120), comparison("missing"), "lower").word == "missing"
     confounded = compare(OLD, SLOWER, "lower", confounded_by="host a and b")
     assert judge(4, changed_at_4(100, 120), confounded, "lower").word == "confounded"
+
+
+def test_the_history_of_a_series_finds_a_step_that_six_repeats_alone_cannot_show() -> None:
+    source = random.Random(11)
+
+    def measure(level: float) -> list[float]:
+        centre = level * math.exp(source.gauss(0, 0.01))
+        return [centre * math.exp(source.gauss(0, 0.03)) for _ in range(3)]
+
+    alone, known, false = 0, 0, 0
+    for _ in range(120):
+        history = [measure(100) for _ in range(12)]
+        reference, candidate, same = measure(100), measure(113), measure(100)
+        alone += compare(reference, candidate, "higher").verdict == "improved"
+        known += compare(reference, candidate, "higher", history=history).verdict == "improved"
+        false += compare(reference, same, "higher", history=history).verdict in ("improved", "regressed")
+    assert known >= alone + 20
+    assert false <= 12

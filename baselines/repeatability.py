@@ -1,0 +1,184 @@
+"""How much repeats, and measurements of releases, differ without a cause: from all that is known of a series.
+
+Two variances add up: that of one repeat around its release, and that of a release around its level, which repeats
+never show. The first is pooled over all releases, the second read from the steps between neighbouring earlier
+releases. Both are drawn towards siblings' as far as these agree (empirical Bayes, Smyth 2004). Loaded at the first
+comparison (NumPy, SciPy).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+
+RATIO_PRIOR = 0.5
+"""Between-release variance over the variance of one repeat, before the releases have shown theirs."""
+RATIO_RANGE = (0.05, 4.0)
+RATIO_DF = 4.0
+"""Weight of that prior against what neighbouring releases show."""
+PRIOR_DF = 10.0
+"""Degrees of freedom granted to that prior: it spans about 0.1 to 1."""
+LEFT_OUT = 0.25
+"""Share of the largest steps between neighbouring releases left out, at least one: changes make steps large too."""
+FAR = 0.01
+"""Releases whose repeats differ more than so rarely happens with the noise of the others are judged by their own."""
+SIBLINGS = 5
+"""Fewer series than this say nothing about one another."""
+MOST_SIBLING_DF = 60.0
+REPEAT_DF = 0.8
+"""Degrees of freedom of each repeat beyond the first of a release: the median distance wastes a fifth."""
+NORMAL_QUARTILE = 0.6744897501960817
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeatability:
+    """Variances on the scale where effects add up, with the degrees of freedom behind them."""
+
+    within: float
+    """Variance of one repeat around its release; 0 for exact values."""
+    within_df: float
+    ratio: float
+    """Variance of a release around its level over `within`."""
+    ratio_df: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What one series shows by itself: variance of a repeat, and that of a release over it, each with its degrees."""
+
+    within: float
+    within_df: float
+    ratio: float
+    ratio_df: float
+
+
+def show(sides: Sequence[Floats], history: Sequence[Floats]) -> Shown:
+    """Return what the two releases compared and the earlier ones show; the reference ends the history."""
+    spread, df = estimate_within([*sides, *history])
+    own, own_df = estimate_within(sides)
+    if own_df and df > own_df and spread > 0:
+        others, others_df = estimate_within(history)
+        if others > 0 and special.fdtrc(own_df, others_df, (own / others) ** 2) < FAR:
+            spread, df = own, own_df
+    within = spread**2
+    ratio, ratio_df = _estimate_ratio([*history, sides[0]], within)
+    return Shown(within=within, within_df=df, ratio=ratio, ratio_df=ratio_df)
+
+
+def _estimate_ratio(releases: Sequence[Floats], within: float) -> tuple[float, float]:
+    """Return the variance between releases over that of a repeat by the steps between neighbours, and its degrees."""
+    kept = len(releases) - 1 - max(1, math.ceil(LEFT_OUT * (len(releases) - 1)))
+    if kept < 1 or within <= 0:
+        return RATIO_PRIOR, 0.0
+    steps = np.diff([find_centre(one) for one in releases])
+    shares = np.array([centre_variance(len(one)) for one in releases])
+    expected = shares[1:] + shares[:-1]
+    # In units of one repeat a step varies by its shares and twice the ratio; the largest are left out.
+    squares = np.sort(steps**2 / within - expected + np.mean(expected))[:kept]
+    total = float(np.mean(squares + 0.0)) / normal_square(len(steps), kept)
+    return float(np.clip((total - float(np.mean(expected))) / 2, *RATIO_RANGE)), 0.6 * kept
+
+
+@lru_cache(maxsize=1024)
+def normal_square(count: int, kept: int) -> float:
+    """Return the mean of the `kept` smallest of `count` squared standard normal values, on average."""
+    ranks = np.arange(1, kept + 1)[:, None]
+    share = special.betaincinv(ranks, count + 1 - ranks, (np.arange(32) + 0.5)[None, :] / 32)
+    return float(np.mean(special.ndtri((1 + share) / 2) ** 2))
+
+
+def pool(shown: Sequence[Shown], groups: Sequence[str | None]) -> list[Repeatability]:
+    """Return the repeatability of each series, those of one group drawn towards one another."""
+    members: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        if group is not None and shown[place].within > 0 and shown[place].within_df > 1:
+            members.setdefault(group, []).append(place)
+    pooled = [_settle(one, 0.0, one.within, RATIO_PRIOR) for one in shown]
+    for places in members.values():
+        if len(places) < SIBLINGS:
+            continue
+        variances = np.array([shown[place].within for place in places])
+        prior_df, prior = fit_siblings(variances, np.array([shown[place].within_df for place in places]))
+        told = [shown[place] for place in places if shown[place].ratio_df]
+        usual = RATIO_PRIOR
+        if len(told) >= SIBLINGS:
+            usual = float(np.clip(np.median([one.ratio for one in told]), *RATIO_RANGE))
+        for place in places:
+            pooled[place] = _settle(shown[place], prior_df, prior, usual)
+    return pooled
+
+
+def _settle(one: Shown, prior_df: float, prior: float, usual: float) -> Repeatability:
+    """Return what a series shows, drawn towards a prior."""
+    df = one.within_df + prior_df
+    within = (one.within * one.within_df + prior * prior_df) / df if one.within and df else one.within
+    weight = one.ratio_df / (one.ratio_df + RATIO_DF)
+    ratio = (1 - weight) * usual + weight * one.ratio
+    return Repeatability(within=within, within_df=df, ratio=ratio, ratio_df=PRIOR_DF + one.ratio_df)
+
+
+def fit_siblings(variances: Floats, df: Floats) -> tuple[float, float]:
+    """Return degrees of freedom and variance of the scaled inverse chi-square that siblings' variances come from."""
+    logs = np.log(variances) - special.digamma(df / 2) + np.log(df / 2)
+    middle = float(np.average(logs, weights=df))
+    spread = float(np.average((logs - middle) ** 2, weights=df)) * len(logs) / (len(logs) - 1)
+    extra = spread - float(np.average(special.polygamma(1, df / 2), weights=df))
+    if extra <= 2 / MOST_SIBLING_DF:
+        return MOST_SIBLING_DF, math.exp(middle)
+    # trigamma(x) lies between 1/x + 1/(2 x^2) and slightly more: close enough to invert for a weight.
+    prior_df = min(MOST_SIBLING_DF, (1 + math.sqrt(1 + 2 * extra)) / extra)
+    return prior_df, math.exp(middle + float(special.digamma(prior_df / 2)) - math.log(prior_df / 2))
+
+
+def centre_variance(repeats: int) -> float:
+    """Return the variance of a release's centre over that of one repeat: a mean up to two repeats, else a median."""
+    return 1 / repeats if repeats <= 2 else 1.4 / (repeats + 0.4)
+
+
+def find_centre(repeats: Floats) -> float:
+    """Return the centre of one release: the mean of up to two repeats, else their median."""
+    return float(np.mean(repeats) if len(repeats) <= 2 else np.median(repeats))
+
+
+def estimate_within(releases: Sequence[Floats]) -> tuple[float, float]:
+    """Return standard deviation and degrees of freedom of one repeat around its release, (0, 0) without repeats.
+
+    The median distance between two repeats of one release: no repeat of one release is compared with
+    another release, and up to a quarter of wild repeats does no harm. A release whose repeats are all equal
+    (rounded, or copied) says nothing while others vary.
+    """
+    distances, shares, df = [], [], 0.0
+    several = [one for one in releases if len(one) > 1]
+    for repeats in [one for one in several if one[0] < one[-1]] or several:
+        found = _distances(repeats)
+        distances.append(found)
+        shares.append(np.full(len(found), (len(repeats) - 1) / len(found)))
+        # A median of single distances, as two repeats give, is worth half of one of many that overlap.
+        df += (len(repeats) - 1) * (REPEAT_DF if len(repeats) > 2 else REPEAT_DF / 2)
+    if not df:
+        return 0.0, 0.0
+    flat = np.concatenate(distances)
+    middle = _weighted_median(flat, np.concatenate(shares)) / NORMAL_QUARTILE
+    return (middle if middle > 0 else float(np.sqrt(np.mean(flat**2)))), df
+
+
+def _distances(repeats: Floats) -> Floats:
+    """Return distances as large as one repeat deviates: between all pairs, or of many to their median."""
+    if len(repeats) > 12:
+        return np.abs(repeats - np.median(repeats))
+    first, second = np.triu_indices(len(repeats), 1)
+    return np.asarray(np.abs(repeats[first] - repeats[second]) / np.sqrt(2))
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(np.round(passed, 9), np.round(passed[-1] / 2, 9))])
