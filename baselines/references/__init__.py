@@ -1,6 +1,32 @@
 """Published figures: read from pages, doubted where they deserve it, compared between editions and with series."""
 
+from baselines.references.editions import EditionChange, compare_editions, share_in_common
+from baselines.references.matching import Difference, Matched, Matches, Measured, Near, match_series
 from baselines.references.page import Page, finish, read_page
+from baselines.references.records import content_hash, from_record, read_csv, to_record, write_csv
 from baselines.references.reference import Flag, Printed, Reference, as_json, derive
 
-__all__ = ["Flag", "Page", "Printed", "Reference", "as_json", "derive", "finish", "read_page"]
+__all__ = [
+    "Difference",
+    "EditionChange",
+    "Flag",
+    "Matched",
+    "Matches",
+    "Measured",
+    "Near",
+    "Page",
+    "Printed",
+    "Reference",
+    "as_json",
+    "compare_editions",
+    "content_hash",
+    "derive",
+    "finish",
+    "from_record",
+    "match_series",
+    "read_csv",
+    "read_page",
+    "share_in_common",
+    "to_record",
+    "write_csv",
+]

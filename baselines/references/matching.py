@@ -1,0 +1,198 @@
+"""Which published figure a series may be held against: only where workload, precision, parallelism and count agree.
+
+Nothing is matched by force: where something differs or is not stated, the reference is a near one and the differences
+are named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from baselines.references.reference import Reference
+from jobs.measurements import Label
+from jobs.names import canonical_precision, name_key, same_gpu, same_model
+
+MOST_NEAR = 3
+"""Near references that are told of."""
+MOST_DIFFERENCES = 3
+"""A reference that differs in more is not near."""
+NOT_STATED = "not stated"
+_PARALLEL = re.compile(r"([A-Z]+)\s*[-=]?\s*(\d+)")
+_NONE = frozenset({"", "none", "no", "off", "false", "0"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A series as far as it can be held against a page: its labels, its GPUs, its metric and its level."""
+
+    labels: Mapping[str, Label]
+    metric: str
+    value: float | None
+    gpu: str | None = None
+    gpus: int | None = None
+    """GPUs of the host; how many the series used is in its labels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing in which a series and a reference differ, in words; None is what one of them does not state."""
+
+    name: str
+    measured: str | None
+    published: str | None
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.measured or NOT_STATED} instead of {self.published or NOT_STATED}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """A reference that would match if it were not for the differences."""
+
+    reference: Reference
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched:
+    """A reference that fits a series: its figure in the series' metric, and measured over published."""
+
+    reference: Reference
+    published: float | None
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """What a series may be held against, and what comes near."""
+
+    exact: tuple[Matched, ...]
+    near: tuple[Near, ...]
+
+
+def match_series(measured: Measured, references: Sequence[Reference]) -> Matches:
+    """Return the references of the series' model and metric, those that agree in all with their ratios."""
+    model = measured.labels.get("model")
+    if not isinstance(model, str):
+        return Matches(exact=(), near=())
+    exact: list[Matched] = []
+    near: list[Near] = []
+    for one in references:
+        if one.model is None or not same_model(one.model, model) or not _comparable(measured.metric, one):
+            continue
+        differences = tuple(find_differences(measured, one))
+        if not differences:
+            published = figure_in(measured.metric, one)
+            ratio = measured.value / published if published and measured.value is not None else None
+            exact.append(Matched(reference=one, published=published, ratio=ratio))
+        elif len(differences) <= MOST_DIFFERENCES:
+            near.append(Near(reference=one, differences=differences))
+    near.sort(key=lambda one: (len(one.differences), sum(d.measured is None for d in one.differences)))
+    return Matches(exact=tuple(exact), near=() if exact else tuple(near[:MOST_NEAR]))
+
+
+def find_differences(measured: Measured, one: Reference) -> Iterator[Difference]:
+    """Yield each thing that the reference states and the series does not say alike, and what only the series has."""
+    labels, printed = measured.labels, one.printed
+    used = gpus_used(measured)
+    yield from _differ("GPU", measured.gpu, one.gpu, same_gpu)
+    yield from _differ("GPU count", used, printed.gpus)
+    yield from _differ("precision", _precision(labels), printed.precision, _same_precision)
+    yield from _differ("parallelism", parallelism_of(labels, used), printed.parallelism, _same_parallelism)
+    for name, label, published in (
+        ("ISL", "isl", printed.isl),
+        ("OSL", "osl", printed.osl),
+        ("batch", "batch", printed.batch),
+    ):
+        yield from _differ(name, labels.get(label), published)
+    yield from _differ("scenario", labels.get("scenario"), printed.scenario, _same_scenario)
+    yield from _beside_the_page(labels)
+
+
+def _differ(
+    name: str, measured: Label | None, published: str | int | None, same: Callable[[str, str], bool] | None = None
+) -> Iterator[Difference]:
+    if published is None:
+        return
+    own = None if measured is None else str(measured)
+    if own is None or not (same(own, str(published)) if same else own == str(published)):
+        yield Difference(name=name, measured=own, published=str(published))
+
+
+def _beside_the_page(labels: Mapping[str, Label]) -> Iterator[Difference]:
+    """Yield what makes the series another workload than pages publish: throughput at full load, plain decoding."""
+    if "concurrency" in labels:
+        yield Difference(name="concurrency", measured=str(labels["concurrency"]), published="full load")
+    if labels.get("request_rate", "inf") != "inf":
+        yield Difference(name="request rate", measured=str(labels["request_rate"]), published="full load")
+    for label, name in (("spec_decoding", "speculative decoding"), ("offload", "offload")):
+        if str(labels.get(label, "")).casefold() not in _NONE:
+            yield Difference(name=name, measured=str(labels[label]), published="none")
+    batch = labels.get("batch", 1)
+    if labels.get("tool") == "trtexec" and isinstance(batch, int) and batch > 1:
+        yield Difference(name="what is counted", measured="batches", published="samples")
+
+
+def gpus_used(measured: Measured) -> int | None:
+    """Return how many GPUs a series used: as stated, else by its parallelism, else the only one there is."""
+    labels = measured.labels
+    stated = labels.get("gpu_count")
+    if isinstance(stated, int):
+        return stated
+    sizes = [size for name in ("tp", "pp") if isinstance(size := labels.get(name), int)]
+    if sizes:
+        product = 1
+        for size in sizes:
+            product *= size
+        return product
+    return 1 if measured.gpus == 1 else None
+
+
+def parallelism_of(labels: Mapping[str, Label], gpus: int | None) -> str | None:
+    """Return the parallelism as pages write it (`TP2 PP2`, `DEP4`); None where it is not stated and not implied."""
+    sizes = {name: size for name in ("tp", "pp", "ep", "dp") if isinstance(size := labels.get(name), int) and size > 1}
+    layout = str(labels.get("layout", "")).casefold()
+    spread = sizes.get("ep", 1)
+    if spread > 1 and (sizes.get("dp") == spread or "dp" in layout or "dep" in layout):
+        rest = f" PP{sizes['pp']}" if "pp" in sizes else ""
+        return f"DEP{spread}{rest}"
+    if not sizes:
+        return "TP1" if gpus == 1 or {"tp", "pp"} & labels.keys() else None
+    return " ".join(f"{name.upper()}{size}" for name, size in sizes.items())
+
+
+def _same_parallelism(one: str, other: str) -> bool:
+    sizes = [
+        {name: int(size) for name, size in _PARALLEL.findall(text.upper()) if int(size) > 1} for text in (one, other)
+    ]
+    return sizes[0] == sizes[1]
+
+
+def _precision(labels: Mapping[str, Label]) -> Label | None:
+    return labels.get("precision") or labels.get("quantization") or labels.get("dtype")
+
+
+def _same_precision(one: str, other: str) -> bool:
+    return canonical_precision(one) == canonical_precision(other)
+
+
+def _same_scenario(one: str, other: str) -> bool:
+    return name_key(one) == name_key(other)
+
+
+def _comparable(metric: str, one: Reference) -> bool:
+    return one.canonical is not None and figure_in(metric, one) is not None
+
+
+def figure_in(metric: str, one: Reference) -> float | None:
+    """Return a published figure in a metric: its own, or the same for each GPU or all of them; None for another."""
+    canonical, gpus = one.canonical, one.printed.gpus
+    if canonical is None:
+        return None
+    if canonical.metric == metric:
+        return canonical.value
+    if gpus and metric == f"{canonical.metric}_per_gpu":
+        return canonical.value / gpus
+    return canonical.value * gpus if gpus and canonical.metric == f"{metric}_per_gpu" else None
