@@ -11,28 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from baselines.noise import RATIO_DF, RATIO_RANGE, SIBLINGS, fit_siblings, normal_square
+from baselines.rows import Floats
 
 RATIO_PRIOR = 0.5
 """Between-release variance over the variance of one repeat, before the releases have shown theirs."""
-RATIO_RANGE = (0.05, 4.0)
-RATIO_DF = 4.0
-"""Weight of that prior against what neighbouring releases show."""
 PRIOR_DF = 10.0
 """Degrees of freedom granted to that prior: it spans about 0.1 to 1."""
 LEFT_OUT = 0.25
 """Share of the largest steps between neighbouring releases left out, at least one: changes make steps large too."""
 FAR = 0.01
 """Releases whose repeats differ more than so rarely happens with the noise of the others are judged by their own."""
-SIBLINGS = 5
-"""Fewer series than this say nothing about one another."""
-MOST_SIBLING_DF = 60.0
 REPEAT_DF = 0.8
 """Degrees of freedom of each repeat beyond the first of a release: the median distance wastes a fifth."""
 NORMAL_QUARTILE = 0.6744897501960817
@@ -87,14 +80,6 @@ def _estimate_ratio(releases: Sequence[Floats], within: float) -> tuple[float, f
     return float(np.clip((total - float(np.mean(expected))) / 2, *RATIO_RANGE)), 0.6 * kept
 
 
-@lru_cache(maxsize=1024)
-def normal_square(count: int, kept: int) -> float:
-    """Return the mean of the `kept` smallest of `count` squared standard normal values, on average."""
-    ranks = np.arange(1, kept + 1)[:, None]
-    share = special.betaincinv(ranks, count + 1 - ranks, (np.arange(32) + 0.5)[None, :] / 32)
-    return float(np.mean(special.ndtri((1 + share) / 2) ** 2))
-
-
 def pool(shown: Sequence[Shown], groups: Sequence[str | None]) -> list[Repeatability]:
     """Return the repeatability of each series, those of one group drawn towards one another."""
     members: dict[str, list[int]] = {}
@@ -123,19 +108,6 @@ def _settle(one: Shown, prior_df: float, prior: float, usual: float) -> Repeatab
     weight = one.ratio_df / (one.ratio_df + RATIO_DF)
     ratio = (1 - weight) * usual + weight * one.ratio
     return Repeatability(within=within, within_df=df, ratio=ratio, ratio_df=PRIOR_DF + one.ratio_df)
-
-
-def fit_siblings(variances: Floats, df: Floats) -> tuple[float, float]:
-    """Return degrees of freedom and variance of the scaled inverse chi-square that siblings' variances come from."""
-    logs = np.log(variances) - special.digamma(df / 2) + np.log(df / 2)
-    middle = float(np.average(logs, weights=df))
-    spread = float(np.average((logs - middle) ** 2, weights=df)) * len(logs) / (len(logs) - 1)
-    extra = spread - float(np.average(special.polygamma(1, df / 2), weights=df))
-    if extra <= 2 / MOST_SIBLING_DF:
-        return MOST_SIBLING_DF, math.exp(middle)
-    # trigamma(x) lies between 1/x + 1/(2 x^2) and slightly more: close enough to invert for a weight.
-    prior_df = min(MOST_SIBLING_DF, (1 + math.sqrt(1 + 2 * extra)) / extra)
-    return prior_df, math.exp(middle + float(special.digamma(prior_df / 2)) - math.log(prior_df / 2))
 
 
 def centre_variance(repeats: int) -> float:
