@@ -8,8 +8,6 @@ Roeder and Wasserman 2006; by odds as in Hu, Zhao and Zhou 2010).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import special
 
@@ -32,17 +30,10 @@ CONCENTRATIONS = np.array([1.0, 4.0, 16.0, 64.0])
 """How alike the shares of groups are: each counts like so many series. Beyond these: all have the family's share."""
 CONCENTRATION_PRIOR = np.array([0.3, 0.3, 0.2, 0.1, 0.1])
 STEPS = 30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """Log likelihoods, relative to no change: of share (axis 0) and direction (axis 1: none, up, down)."""
-
-    series: Floats
-    groups: Floats
-    """The same, summed over each group."""
-    agree: Floats
-    """Direction by series: how much likelier a change of the sign it shows is when the group goes that way."""
+LEAST = 1e-250
+"""Nothing is wholly unbelievable: many series together may say the contrary."""
+BLOCK = 4096
+"""So many series are weighed at a time: memory does not grow with the family."""
 
 
 def weigh_series(p: Floats, sign: Floats, groups: Ints, labels: list[str]) -> list[float] | None:
@@ -57,28 +48,48 @@ def weigh_series(p: Floats, sign: Floats, groups: Ints, labels: list[str]) -> li
     usable = (size >= GROUP) & (np.array([group for group, _ in numbers]) >= 0)
     if not np.any(usable):
         return None
-    evidence = gather_evidence(p, sign, key, len(size))
-    overall, prior = learn_shares(evidence.groups[:, :, usable], size[usable], len(p))
-    others = evidence.groups[:, :, key] - evidence.series
-    belief = spread_belief(others, prior)
-    changed = np.einsum("khn,k,hn->n", belief, SHARES, evidence.agree)
-    same = np.einsum("khn,k->n", belief, 1 - SHARES)
-    likely = np.clip(np.where(usable[key], changed / (changed + same), overall), 1e-4, MOST_LIKELY)
+    ratio, agree = compare_explanations(p, sign)
+    together = gather_evidence(ratio, agree, key, len(size))
+    overall, prior = learn_shares(together[:, :, usable], size[usable], len(p))
+    likely = np.full(len(p), overall)
+    asked = np.flatnonzero(usable[key])
+    for begin in range(0, len(asked), BLOCK):
+        some = asked[begin : begin + BLOCK]
+        others = together[:, :, key[some]] - weigh_shares(ratio[some], agree[:, some])
+        belief = spread_belief(others, prior)
+        changed = np.einsum("khn,k,hn->n", belief, SHARES, agree[:, some])
+        likely[some] = changed / (changed + np.einsum("khn,k->n", belief, 1 - SHARES))
+    likely = np.clip(likely, 1e-4, MOST_LIKELY)
     weights: list[float] = (likely / (1 - likely) / np.mean(likely)).tolist()
     return weights
 
 
-def gather_evidence(p: Floats, sign: Floats, key: Ints, count: int) -> Evidence:
-    """Return what each series and each of `count` groups says; a change makes z normal with a greater variance."""
+def compare_explanations(p: Floats, sign: Floats) -> tuple[Floats, Floats]:
+    """Return how much likelier a change makes each p than noise does, and the factor of each direction of its group.
+
+    A change makes z normal with a greater variance. Directions (rows): none, up, down.
+    """
     score = np.minimum(-special.ndtri(np.maximum(p, 1e-12) / 2), LARGEST_SCORE)
     more = CHANGE_VARIANCE / (1 + CHANGE_VARIANCE)
-    ratio = np.exp(score**2 / 2 * more) / np.sqrt(1 + CHANGE_VARIANCE)
     lean = (2 * AGREEING - 1) * sign
-    agree = np.stack([np.ones(len(p)), 1 + lean, 1 - lean])
-    series = np.log1p(SHARES[:, None, None] * (ratio * agree - 1))
-    rows = [np.bincount(key, row, minlength=count) for row in series.reshape(-1, len(p))]
-    groups = np.array(rows, dtype=np.float64).reshape(len(SHARES), 3, count)
-    return Evidence(series=series, groups=groups, agree=agree)
+    ratio = np.exp(score**2 / 2 * more) / np.sqrt(1 + CHANGE_VARIANCE)
+    return ratio, np.stack([np.ones(len(p)), 1 + lean, 1 - lean])
+
+
+def weigh_shares(ratio: Floats, agree: Floats) -> Floats:
+    """Return the log likelihood of each series (axis 2), relative to no change, by share (0) and direction (1)."""
+    return np.asarray(np.log1p(SHARES[:, None, None] * (ratio * agree - 1)))
+
+
+def gather_evidence(ratio: Floats, agree: Floats, key: Ints, count: int) -> Floats:
+    """Return the same summed over each of `count` groups, a block of series at a time."""
+    together = np.zeros((len(SHARES), 3, count))
+    for begin in range(0, len(ratio), BLOCK):
+        some = slice(begin, begin + BLOCK)
+        rows = weigh_shares(ratio[some], agree[:, some]).reshape(-1, len(key[some]))
+        sums = [np.bincount(key[some], row, minlength=count) for row in rows]
+        together += np.array(sums, dtype=np.float64).reshape(together.shape)
+    return together
 
 
 def learn_shares(evidence: Floats, size: Ints, count: int) -> tuple[float, Floats]:
@@ -87,10 +98,9 @@ def learn_shares(evidence: Floats, size: Ints, count: int) -> tuple[float, Float
     The share is the likeliest one, with `RARE` counting like as many series as make one change.
     """
     overall, prior = RARE, np.zeros(len(SHARES))
-    top = np.max(evidence, axis=(0, 1))
-    likelihood = np.exp(evidence - top).sum(axis=1)
+    likelihood = np.exp(evidence - np.max(evidence, axis=(0, 1))).sum(axis=1)
     for _ in range(STEPS):
-        shapes = shape_shares(overall)
+        shapes = np.maximum(shape_shares(overall), LEAST)
         fit = np.log(CONCENTRATION_PRIOR) + np.log(shapes @ likelihood).sum(axis=1)
         weight = np.exp(fit - np.max(fit))
         prior = weight / weight.sum() @ shapes
@@ -114,5 +124,6 @@ def shape_shares(overall: float) -> Floats:
 
 def spread_belief(evidence: Floats, prior: Floats) -> Floats:
     """Return how believable each share and direction is for each column of the evidence."""
-    belief = prior[:, None, None] * np.exp(evidence - np.max(evidence, axis=(0, 1)))
+    logs = np.log(prior)[:, None, None] + evidence
+    belief = np.exp(logs - np.max(logs, axis=(0, 1)))
     return np.asarray(belief / np.sum(belief, axis=(0, 1)))

@@ -86,3 +86,10 @@ def test_siblings_at_other_releases_are_not_counted_together(step: float) -> Non
         for number, one in enumerate(family)
     ]
     assert sum(called(apart)) <= sum(called(family))
+
+
+def test_hundreds_of_siblings_that_all_changed_have_finite_weights() -> None:
+    weights = weigh_series(np.full(6000, 1e-9), np.ones(6000), np.zeros(6000, int), ["now"] * 6000)
+    assert weights is not None
+    assert all(math.isfinite(one) and one > 0 for one in weights)
+    assert max(weights) == pytest.approx(min(weights))
