@@ -11,6 +11,7 @@ LabelValue = str | int | float
 APART = ("disaggregated", "several nodes")
 """How the `layout` label begins where prefill and decode run on GPUs of their own."""
 _SIDE = re.compile(r"(prefill|decode):([^;]*)")
+_NUMBER = re.compile(r"[0-9]{1,6}")
 _FACTORS = ("num_workers", "tp", "pp", "dcp_size", "pcp_size")
 
 
@@ -65,7 +66,7 @@ def _count_side(text: str) -> int | None:
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, value = part.strip().rpartition(" ")
-        if name in _FACTORS and value.isdigit() and int(value) > 0:
+        if name in _FACTORS and _NUMBER.fullmatch(value) and int(value) > 0:
             found[name] = int(value)
     return prod(found.values()) if {"num_workers", "tp"} <= found.keys() else None
 

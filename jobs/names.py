@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 
 _SEPARATORS = re.compile(r"[\s_\-]+")
+_VENDORS = ("nvidia", "amd")
 _VENDOR = re.compile(r"^(?:nvidia|amd)(?=[a-z0-9])")
 
 
@@ -44,10 +45,15 @@ def same_model(one: str, other: str) -> bool:
     return name_key(canonical_model(one)) == name_key(canonical_model(other))
 
 
+def gpu_key(name: str) -> str:
+    """Return what all names of one kind of GPU share; empty where nothing but the vendor is named."""
+    key = _VENDOR.sub("", name_key(canonical_gpu(name)))
+    return "" if key in _VENDORS else key
+
+
 def same_gpu(one: str, other: str) -> bool:
     """Return whether two names mean one kind of GPU."""
-    keys = [_VENDOR.sub("", name_key(canonical_gpu(name))) for name in (one, other)]
-    return keys[0] == keys[1]
+    return gpu_key(one) == gpu_key(other)
 
 
 @cache

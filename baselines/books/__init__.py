@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from baselines.books.book import Book, BookKind, Edition
 from baselines.books.document import parse_book
-from baselines.books.gpus import simplify_gpu
 from baselines.books.lookup import Rate, Unknown, find_edition, find_rate, held_rate
 
 __all__ = [
@@ -21,5 +20,4 @@ __all__ = [
     "find_rate",
     "held_rate",
     "parse_book",
-    "simplify_gpu",
 ]

@@ -9,7 +9,7 @@ from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 
-from baselines.books.gpus import simplify_gpu
+from jobs.names import gpu_key
 
 POWER_COLUMN = "kw"
 """The one column of a power book: kW of one GPU with its share of everything around it."""
@@ -68,9 +68,9 @@ class Edition:
 
     def entry_of(self, gpu: str) -> Entry | None:
         """Return what is said of a GPU, by name or alias; None where nothing is."""
-        wanted = simplify_gpu(gpu)
+        wanted = gpu_key(gpu)
         for entry in self.entries:
-            if wanted and wanted in {simplify_gpu(name) for name in (entry.gpu, *entry.aliases)}:
+            if wanted and wanted in {gpu_key(name) for name in (entry.gpu, *entry.aliases)}:
                 return entry
         return None
 

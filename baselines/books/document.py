@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from baselines.books.book import POWER_COLUMN, Book, BookKind, Edition, Entry
-from baselines.books.gpus import simplify_gpu
+from jobs.names import gpu_key
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -133,7 +133,7 @@ def _read_entries(problems: _Problems, where: str, tables: object, kind: BookKin
             continue
         aliases = _read_aliases(problems, key, table.get("aliases", []))
         for name in (gpu, *aliases):
-            simple = simplify_gpu(name)
+            simple = gpu_key(name)
             if not simple:
                 problems.add(key, "the name of a GPU", name)
             elif seen.setdefault(simple, gpu) != gpu:

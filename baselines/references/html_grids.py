@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -12,6 +13,7 @@ from baselines.references.grids import MOST_CELLS, Grid, GridRow, clean_cell
 _SILENT = frozenset({"script", "style", "template", "noscript", "svg", "head"})
 _BLOCKS = frozenset({"p", "div", "h1", "h2", "h3", "h4", "h5", "h6", "li", "ul", "section", "article", "br", "button"})
 _MOST_SPAN = 500
+_SPAN = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(slots=True)
@@ -99,7 +101,7 @@ class _Reader(HTMLParser):
 
 
 def _read_span(text: str | None) -> int:
-    return min(max(int(text), 1), _MOST_SPAN) if text and text.strip().isascii() and text.strip().isdigit() else 1
+    return min(max(int(text), 1), _MOST_SPAN) if text and _SPAN.fullmatch(text.strip()) else 1
 
 
 def looks_like_html(text: str) -> bool:
@@ -164,7 +166,6 @@ def _fill_spans(rows: Sequence[_Row]) -> list[tuple[list[str], frozenset[int]]]:
                 spanned.add(place)
                 if left > 1:
                     reaching[place] = text, left - 1
-                    # it is there again for the next row only
                 texts.append(text)
             elif waiting:
                 cell = waiting.pop(0)

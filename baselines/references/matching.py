@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from baselines.gpu_counts import count_gpus
 from baselines.references.reference import Reference
 from jobs.measurements import Label
 from jobs.names import canonical_precision, name_key, same_gpu, same_model
@@ -19,7 +20,7 @@ MOST_NEAR = 3
 MOST_DIFFERENCES = 3
 """A reference that differs in more is not near."""
 NOT_STATED = "not stated"
-_PARALLEL = re.compile(r"([A-Z]+)\s*[-=]?\s*(\d+)")
+_PARALLEL = re.compile(r"([A-Z]+)\s*[-=]?\s*([0-9]{1,6})")
 _NONE = frozenset({"", "none", "no", "off", "false", "0"})
 
 
@@ -136,18 +137,8 @@ def _beside_the_page(labels: Mapping[str, Label]) -> Iterator[Difference]:
 
 
 def gpus_used(measured: Measured) -> int | None:
-    """Return how many GPUs a series used: as stated, else by its parallelism, else the only one there is."""
-    labels = measured.labels
-    stated = labels.get("gpu_count")
-    if isinstance(stated, int):
-        return stated
-    sizes = [size for name in ("tp", "pp") if isinstance(size := labels.get(name), int)]
-    if sizes:
-        product = 1
-        for size in sizes:
-            product *= size
-        return product
-    return 1 if measured.gpus == 1 else None
+    """Return how many GPUs a series used; None where that is not stated and its host has several."""
+    return count_gpus(measured.labels, {"gpu_count": measured.gpus} if measured.gpus else None).total
 
 
 def parallelism_of(labels: Mapping[str, Label], gpus: int | None) -> str | None:
