@@ -34,10 +34,29 @@ def doubt_rows(references: Sequence[Reference]) -> list[Reference]:
     found = []
     for place, one in enumerate(references):
         flags = [
-            flag for flag in (_doubt_rate(one), out_of_line.get(place), _doubt_gpu(one), _doubt_target(one)) if flag
+            flag
+            for flag in (
+                _doubt_figure(one),
+                _doubt_rate(one),
+                out_of_line.get(place),
+                _doubt_gpu(one),
+                _doubt_target(one),
+            )
+            if flag
         ]
         found.append(one.with_doubts(tuple(flags), notes.get(place, ())))
     return found
+
+
+def _doubt_figure(one: Reference) -> Flag | None:
+    """Return the doubt of a row without a figure, or with one whose unit says nothing."""
+    number, unit = one.printed.number, one.printed.unit
+    if number is None:
+        found = repr(unit) if unit else "nothing that is one"
+        return Flag(code="figure_missing", reason=f"the page prints {found} where the figure stands")
+    if unit is None or read_unit(unit) is None:
+        return Flag(code="unit_unknown", reason=f"the figure's unit is {unit!r}: no metric of ours is in it")
+    return None
 
 
 def _doubt_rate(one: Reference) -> Flag | None:

@@ -14,6 +14,7 @@ from jobs.fingerprint import canonical_labels, fingerprint
 
 _COUNTS = frozenset({"line", "table", "gpus", "isl", "osl", "batch", "qsl"})
 _COLUMNS = tuple(one.name for one in fields(Printed) if one.name != "flags")
+_OF_CELLS = frozenset({"cell_ambiguous", "cell_unread", "model_missing"})
 _PLACE = frozenset({"line", "table"})
 
 
@@ -26,11 +27,16 @@ def read_csv(text: str) -> list[Reference]:
 
 
 def write_csv(references: Iterable[Reference]) -> str:
-    """Return the references as the CSV that `read_csv` reads."""
+    """Return the references as the CSV that `read_csv` reads.
+
+    What is doubtful about the cells of a page does not show in values: ValueError for a row with such a flag.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for one in references:
+        if lost := sorted({flag.code for flag in one.flags} & _OF_CELLS):
+            raise ValueError(f"line {one.printed.line}: expected a row read whole, found the flag {', '.join(lost)}")
         values = (getattr(one.printed, name) for name in _COLUMNS)
         writer.writerow(
             ["" if value is None else int(value) if value is True or value is False else value for value in values]

@@ -90,13 +90,12 @@ def _print_row(one: _Read, table: int, mlperf: bool, unit_of_heading: str | None
     texts = one.texts
     number, unit = split_figure(texts["value"]) if "value" in texts else (None, None)
     gpus, gpu = _read_gpu(texts)
-    flags = list(one.flags)
-    if number is None:
-        found = repr(texts["value"]) if "value" in texts else "nothing"
-        flags.append(Flag(code="figure_missing", reason=f"the page prints {found} where the figure stands"))
+    flags = one.flags
+    latency = _read_latency(texts.get("latency", ""))
+    if latency is None and "latency" in texts:
+        reason = f"the latency {texts['latency']!r} is not in ms and is not taken"
+        flags = (*flags, Flag(code="cell_unread", reason=reason))
     unit = unit or unit_of_heading
-    if number is not None and (unit is None or read_unit(unit) is None):
-        flags.append(Flag(code="unit_unknown", reason=f"the figure's unit is {unit!r}: no metric of ours is in it"))
     fields: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts}
     fields |= {name: int(texts[name].replace(",", "")) for name in _COUNTS if WHOLE.match(texts.get(name, ""))}
     return Printed(
@@ -109,8 +108,8 @@ def _print_row(one: _Read, table: int, mlperf: bool, unit_of_heading: str | None
         unit=unit,
         gpus=gpus,
         gpu=gpu,
-        latency=_read_latency(texts.get("latency", "")),
-        flags=tuple(flags),
+        latency=latency,
+        flags=flags,
         **fields,
     )
 

@@ -77,3 +77,15 @@ def test_a_figure_that_contradicts_batch_and_latency_is_kept_and_flagged() -> No
     assert right["flags"] == []
     assert wrong["value"] == 1900
     assert [flag["code"] for flag in wrong["flags"]] == ["rate_contradicts_latency"]
+
+
+def test_a_latency_in_another_unit_is_told_and_not_taken() -> None:
+    page = """
+| Network | Batch Size | Throughput | Latency | GPU | Server | Precision |
+|---|---|---|---|---|---|---|
+| Heron-50 | 8 | 800 images/sec | 0.01 s | 1x H200 | DGX H200 | INT8 |
+"""
+    (found,) = (as_json(one) for one in rows_of(page))
+    assert found["latency_ms"] is None
+    assert [flag["code"] for flag in found["flags"]] == ["cell_unread"]
+    assert "not in ms" in found["flags"][0]["reason"]
