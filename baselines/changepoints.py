@@ -44,11 +44,13 @@ class SeriesInput:
     """One name per release, all different; siblings' news is pooled where the names of the release are the same."""
     hosts: Sequence[str] | None = None
     """Who measured each release; a step where the host changed for good is confounded with it."""
+    environments: Sequence[str | None] | None = None
+    """What each release was measured with besides itself (driver, CUDA, kernel), None where that is not known."""
     excluded: Collection[int] | None = None
     """Indices of releases to treat as not measured (known outliers); a mapping index -> why serves too."""
 
     def __post_init__(self) -> None:
-        for name in ("labels", "hosts"):
+        for name in ("labels", "hosts", "environments"):
             given = getattr(self, name)
             if given is not None and len(given) != len(self.values):
                 raise ValueError(f"{name}: expected one per release ({len(self.values)}), found {len(given)}")

@@ -134,7 +134,7 @@ def enumerate_points(family: Sequence[SeriesInput], found: Found, steps: Steps) 
     )
     points = []
     for at, index, earlier, before, after, effect, low, high, noise, p, q, first, last, sure, times, size in columns:
-        confounded = find_host_change(family[at], earlier, index)
+        confounded = find_confounder(family[at], earlier, index)
         points.append(
             (
                 ChangePoint(
@@ -160,15 +160,27 @@ def enumerate_points(family: Sequence[SeriesInput], found: Found, steps: Steps) 
     return points
 
 
-def find_host_change(series: SeriesInput, earlier: int, index: int) -> str | None:
-    """Return the host as what else changed at `index`, where no host is on both sides of it; None otherwise."""
-    hosts = series.hosts
-    if hosts is None or hosts[index] == hosts[earlier]:
+def find_confounder(series: SeriesInput, earlier: int, index: int) -> str | None:
+    """Return what else changed for good between two neighbouring releases, None where nothing did."""
+    found = (
+        find_lasting_change("host", series.hosts, series, earlier, index),
+        find_lasting_change("environment", series.environments, series, earlier, index),
+    )
+    return "; ".join(one for one in found if one) or None
+
+
+def find_lasting_change(
+    what: str, given: Sequence[str | None] | None, series: SeriesInput, earlier: int, index: int
+) -> str | None:
+    """Return the change in words where no release before it shares its value with one from then on."""
+    if given is None or given[index] == given[earlier]:
         return None
     measured = [place for place, repeats in enumerate(series.values) if len(repeats)]
-    before = {hosts[place] for place in measured if place <= earlier}
-    after = {hosts[place] for place in measured if place >= index}
-    return None if before & after else f"the host changed here too, from {hosts[earlier]} to {hosts[index]}"
+    before = {given[place] for place in measured if place <= earlier} - {None}
+    after = {given[place] for place in measured if place >= index} - {None}
+    if before & after or given[earlier] is None or given[index] is None:
+        return None
+    return f"the {what} changed here too, from {given[earlier]} to {given[index]}"
 
 
 def name_release(series: SeriesInput, index: int) -> str:

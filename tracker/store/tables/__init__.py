@@ -4,7 +4,14 @@ from tracker.store.tables.alerts import AlertChangeRow, AlertRow, AnnotationRow,
 from tracker.store.tables.base import metadata
 from tracker.store.tables.catalog import BuildRow, ComponentRow, ConfigRow, CursorRow, ReleaseRow, SuiteRevisionRow
 from tracker.store.tables.runs import AttemptRow, EnvironmentRow, HardwareClassRow, HostRow, OutputRow, RunRow
-from tracker.store.tables.series import ChangePointRow, MeasurementRow, QuarantineRow, SeriesRow, VerdictRow
+from tracker.store.tables.series import (
+    ChangePointRow,
+    ExclusionRow,
+    MeasurementRow,
+    QuarantineRow,
+    SeriesRow,
+    VerdictRow,
+)
 from tracker.store.tables.service import AuditRow, TokenRow
 
 __all__ = [
@@ -20,6 +27,7 @@ __all__ = [
     "CursorRow",
     "DeliveryRow",
     "EnvironmentRow",
+    "ExclusionRow",
     "HardwareClassRow",
     "HostRow",
     "MeasurementRow",

@@ -111,12 +111,38 @@ class ChangePointRow(SQLModel, table=True):
     q: float
     confidence: float
     reason: str
+    confounded_by: str | None = None
+    """What else changed exactly there, so that it cannot be ascribed to the software."""
     detector: str
     first_seen_at: datetime = instant()
     changed_at: datetime = instant()
     withdrawn_at: datetime | None = instant(default=None)
     revision: int = 1
     notified_revision: int = 0
+
+
+class ExclusionRow(SQLModel, table=True):
+    """A release of a series that is not to be judged, and why; lifted, it counts again."""
+
+    __tablename__ = "exclusion"
+    __table_args__ = (
+        Index(
+            "uq_exclusion_place",
+            "series_id",
+            "release_id",
+            unique=True,
+            sqlite_where=text("lifted_at IS NULL"),
+            postgresql_where=text("lifted_at IS NULL"),
+        ),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    series_id: int = Field(foreign_key="series.id")
+    release_id: int = Field(foreign_key="release.id")
+    why: str
+    who: str
+    at: datetime = instant()
+    lifted_by: str | None = None
+    lifted_at: datetime | None = instant(default=None)
 
 
 class VerdictRow(SQLModel, table=True):
