@@ -35,11 +35,18 @@ def _postgresql() -> str | None:
     return None
 
 
+def _container_registry() -> str | None:
+    from tests.fakes.registry import missing_programs
+
+    return missing_programs()
+
+
 #: Component -> what says why it is missing here (None when it is there).
 REAL: dict[str, Callable[[], str | None]] = {
     "package index": _index_reachable,
     "chromium": _chromium,
     "postgresql": _postgresql,
+    "container registry": _container_registry,
 }
 _asked: dict[str, str | None] = {}
 
