@@ -89,6 +89,7 @@ class Settings(BaseSettings):
     public_url: Address | None = Field(None, description="Address people reach the pages at, for links in messages")
     suites: Names = Field(["onnxruntime"], description="Suites that the daemon runs")
     suite_folders: Paths = Field([], description="Folders with suites of your own")
+    book_folders: Paths = Field([], description="Folders with price and power books, beside books in the home folder")
     recordings: Path | None = Field(None, description="Folder of recorded results for the replay executor")
     watch_every_s: float = Field(
         3600, ge=1, le=366 * 86_400, description="Seconds between two looks at a release source"

@@ -14,6 +14,7 @@ import typer
 from tracker.cli import (
     alerts,
     audit,
+    books,
     demo,
     detect,
     doctor,
@@ -53,7 +54,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     watching = (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts)
-    for module in (*watching, detect, parse, ingest, quarantine, tokens, audit, prune):
+    for module in (*watching, detect, books, parse, ingest, quarantine, tokens, audit, prune):
         module.add_to(app)
     return app
 
