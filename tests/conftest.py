@@ -41,12 +41,19 @@ def _container_registry() -> str | None:
     return missing_programs()
 
 
+def _podman() -> str | None:
+    from tests.fakes.podman import why_missing
+
+    return why_missing()
+
+
 #: Component -> what says why it is missing here (None when it is there).
 REAL: dict[str, Callable[[], str | None]] = {
     "package index": _index_reachable,
     "chromium": _chromium,
     "postgresql": _postgresql,
     "container registry": _container_registry,
+    "podman": _podman,
 }
 _asked: dict[str, str | None] = {}
 
