@@ -7,21 +7,31 @@ are named.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.gpu_counts import count_gpus
 from baselines.references.reference import Reference
 from jobs.measurements import Label
-from jobs.names import canonical_precision, name_key, same_gpu, same_model
+from jobs.names import canonical_model, canonical_precision, name_key, same_gpu, same_model
 
 MOST_NEAR = 3
 """Near references that are told of."""
 MOST_DIFFERENCES = 3
 """A reference that differs in more is not near."""
 NOT_STATED = "not stated"
+FULL_LOAD = "full load"
+NONE_OF_IT = "none"
 _PARALLEL = re.compile(r"([A-Z]+)\s*[-=]?\s*([0-9]{1,6})")
 _NONE = frozenset({"", "none", "no", "off", "false", "0"})
+_LABELS: Mapping[str, str] = {
+    "GPU": "gpu", "GPU count": "gpu_count", "precision": "precision", "ISL": "isl", "OSL": "osl", "batch": "batch",
+    "scenario": "scenario",
+}  # fmt: skip
+"""Name of a difference -> the label that states it."""
+MLPERF_TOOLS = "mlperf"
+"""How the names of the tools begin that read results of MLPerf."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +65,18 @@ class Near:
     reference: Reference
     differences: tuple[Difference, ...]
 
+    @property
+    def cure(self) -> str:
+        """Return what to do so that the series may be held against the reference."""
+        unsaid = [_label_of(one) for one in self.differences if one.measured is None]
+        other = [_wanted(one) for one in self.differences if one.measured is not None]
+        parts = []
+        if unsaid:
+            parts.append(f"state {', '.join(unsaid)} if that is what was measured")
+        if other:
+            parts.append(f"measure with {', '.join(other)}")
+        return " and ".join(parts)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
@@ -71,6 +93,26 @@ class Matches:
 
     exact: tuple[Matched, ...]
     near: tuple[Near, ...]
+
+
+def group_by_model(references: Iterable[Reference]) -> Mapping[str, Sequence[Reference]]:
+    """Return the references by what all names of their model share (`model_key`), in their order."""
+    groups: dict[str, list[Reference]] = defaultdict(list)
+    for one in references:
+        if one.model is not None:
+            groups[model_key(one.model)].append(one)
+    return groups
+
+
+def model_key(name: str) -> str:
+    """Return what all names of one model share."""
+    return name_key(canonical_model(name))
+
+
+def comparable_metrics(references: Iterable[Reference]) -> frozenset[str]:
+    """Return the metrics of series that may be held against one of the references."""
+    own = {one.canonical.metric for one in references if one.canonical is not None}
+    return frozenset(own | {f"{name}_per_gpu" for name in own} | {name.removesuffix("_per_gpu") for name in own})
 
 
 def match_series(measured: Measured, references: Sequence[Reference]) -> Matches:
@@ -109,7 +151,24 @@ def find_differences(measured: Measured, one: Reference) -> Iterator[Difference]
     ):
         yield from _differ(name, labels.get(label), published)
     yield from _differ("scenario", labels.get("scenario"), printed.scenario, _same_scenario)
+    tool = str(labels.get("tool", NOT_STATED))
+    if printed.mlperf and not tool.startswith(MLPERF_TOOLS):
+        yield Difference(name="benchmark", measured=tool, published="MLPerf")
     yield from _beside_the_page(labels)
+
+
+def _wanted(one: Difference) -> str:
+    """Return what to measure with instead, in words."""
+    if one.published == FULL_LOAD:
+        return f"no limit on {one.name}"
+    return f"no {one.name}" if one.published == NONE_OF_IT else f"{one.name} {one.published}"
+
+
+def _label_of(one: Difference) -> str:
+    """Return the label that says what a reference says: `isl=1024`."""
+    if one.name == "parallelism":
+        return " ".join(f"{name.lower()}={size}" for name, size in _PARALLEL.findall((one.published or "").upper()))
+    return f"{_LABELS.get(one.name, one.name)}={one.published}"
 
 
 def _differ(
@@ -125,12 +184,12 @@ def _differ(
 def _beside_the_page(labels: Mapping[str, Label]) -> Iterator[Difference]:
     """Yield what makes the series another workload than pages publish: throughput at full load, plain decoding."""
     if "concurrency" in labels:
-        yield Difference(name="concurrency", measured=str(labels["concurrency"]), published="full load")
+        yield Difference(name="concurrency", measured=str(labels["concurrency"]), published=FULL_LOAD)
     if labels.get("request_rate", "inf") != "inf":
-        yield Difference(name="request rate", measured=str(labels["request_rate"]), published="full load")
+        yield Difference(name="request rate", measured=str(labels["request_rate"]), published=FULL_LOAD)
     for label, name in (("spec_decoding", "speculative decoding"), ("offload", "offload")):
         if str(labels.get(label, "")).casefold() not in _NONE:
-            yield Difference(name=name, measured=str(labels[label]), published="none")
+            yield Difference(name=name, measured=str(labels[label]), published=NONE_OF_IT)
     batch = labels.get("batch", 1)
     if labels.get("tool") == "trtexec" and isinstance(batch, int) and batch > 1:
         yield Difference(name="what is counted", measured="batches", published="samples")

@@ -3,6 +3,7 @@
 from tracker.store.tables.alerts import AlertChangeRow, AlertRow, AnnotationRow, DeliveryRow, SummaryRow, TriageRow
 from tracker.store.tables.base import metadata
 from tracker.store.tables.catalog import BuildRow, ComponentRow, ConfigRow, CursorRow, ReleaseRow, SuiteRevisionRow
+from tracker.store.tables.references import ReferenceEditionRow, ReferenceFigureRow
 from tracker.store.tables.runs import AttemptRow, EnvironmentRow, HardwareClassRow, HostRow, OutputRow, RunRow
 from tracker.store.tables.series import (
     ChangePointRow,
@@ -33,6 +34,8 @@ __all__ = [
     "MeasurementRow",
     "OutputRow",
     "QuarantineRow",
+    "ReferenceEditionRow",
+    "ReferenceFigureRow",
     "ReleaseRow",
     "RunRow",
     "SeriesRow",
