@@ -74,6 +74,22 @@ class Asset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerLimits:
+    """How a container is run, beside its image; None leaves it to the engine. Only executors of containers look."""
+
+    network: str = "none"
+    """Name of the engine's network; `none` lets nothing in or out."""
+    entrypoint: bool = True
+    """Whether the image's own entry point is started, with the program as its arguments."""
+    memory_bytes: int | None = None
+    cpus: float | None = None
+    pids: int | None = None
+    shm_bytes: int | None = None
+    ulimits: Mapping[str, int] = field(default_factory=dict)
+    """Name as in `ulimit` (`memlock`, `stack`, `nofile`) -> limit, soft and hard; -1 for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
     """All that is needed to run one attempt, fixed before it starts."""
 
@@ -93,6 +109,9 @@ class JobSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     pin_cores: int = 0
     """Cores to pin the benchmark to; 0 leaves it unpinned."""
+    gpus: int = 0
+    """GPUs that the benchmark needs; an executor that hands them out makes sure that they are there."""
+    container: ContainerLimits = field(default_factory=ContainerLimits)
     setup_timeout_s: float = 600.0
     timeout_s: float = 600.0
     output_limit_bytes: int = 16 * 1024 * 1024

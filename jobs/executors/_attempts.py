@@ -30,7 +30,7 @@ from typing import Any
 
 from jobs.characters import replace_unstorable
 from jobs.errors import UserError
-from jobs.protocols import Asset, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+from jobs.protocols import Asset, ContainerLimits, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _LARGEST_FILE_BYTES = 16 * 1024 * 1024
@@ -98,14 +98,16 @@ def read(path: Path) -> dict[str, Any] | None:
 def job_to_json(job: JobSpec) -> dict[str, Any]:
     """Return the job as plain JSON values."""
     values = {field.name: getattr(job, field.name) for field in fields(job)}
-    return {**values, "environment": dict(job.environment), "assets": [asdict(asset) for asset in job.assets]}
+    named = {"environment": dict(job.environment), "container": asdict(job.container)}
+    return {**values, **named, "assets": [asdict(asset) for asset in job.assets]}
 
 
 def job_from_json(values: Mapping[str, Any]) -> JobSpec:
     """Return the job that `job_to_json` wrote."""
     assets = tuple(Asset(**{**a, "requirements": tuple(a["requirements"])}) for a in values["assets"])
     lists = {name: tuple(values[name]) for name in ("arguments", "requirements")}
-    return JobSpec(**{**values, **lists, "assets": assets})
+    container = ContainerLimits(**values.get("container", {}))
+    return JobSpec(**{**values, **lists, "assets": assets, "container": container})
 
 
 def check_job(job: JobSpec) -> None:
@@ -218,6 +220,13 @@ def attempts_in(folder: Path) -> Iterator[Attempt]:
         for path in sorted(folder.iterdir()):
             if path.is_dir() and _KEY.fullmatch(path.name):
                 yield Attempt(path)
+
+
+def open_attempts(folder: Path, executor: str) -> Iterator[Attempt]:
+    """Yield the attempts that have not ended and whose order names this executor, or none."""
+    for attempt in attempts_in(folder):
+        if attempt.status() is None and (read(attempt.file("job.json")) or {}).get("executor", executor) == executor:
+            yield attempt
 
 
 def open_regular(path: Path) -> int | None:

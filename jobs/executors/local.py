@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jobs.errors import TryLater, UserError
-from jobs.executors._attempts import Attempt, attempts_in, check_job, check_key, job_to_json, read, write_once
+from jobs.executors._attempts import Attempt, check_job, check_key, job_to_json, open_attempts, read, write_once
 from jobs.executors._attempts import replace as replace_file
 from jobs.executors._options import check_names, number
 from jobs.executors._processes import end_marked, identify, is_alive, send
@@ -116,8 +116,8 @@ class LocalExecutor:
 
     def sweep(self, alive: frozenset[str]) -> Sequence[str]:
         ended = []
-        for attempt in attempts_in(self.folder):
-            if attempt.key not in alive and attempt.status() is None:
+        for attempt in open_attempts(self.folder, "local"):
+            if attempt.key not in alive:
                 self._end(attempt, JobOutcome.CANCELLED, "ended by a sweep: no run asks for it any more")
                 ended.append(attempt.key)
         return tuple(ended)

@@ -13,11 +13,11 @@ from jobs.characters import find_unstorable
 from jobs.errors import UserError
 from jobs.executors._attempts import (
     Attempt,
-    attempts_in,
     check_job,
     check_key,
     job_from_json,
     job_to_json,
+    open_attempts,
     read,
     replace,
     write_once,
@@ -198,7 +198,7 @@ class ReplayExecutor:
 
     def sweep(self, alive: frozenset[str]) -> Sequence[str]:
         ended = []
-        for attempt in attempts_in(self.folder):
+        for attempt in open_attempts(self.folder, "replay"):
             if attempt.key not in alive and self.poll(attempt.key).state is not JobState.ENDED:
                 self._end(attempt, JobOutcome.CANCELLED, "ended by a sweep: no run asks for it any more")
                 ended.append(attempt.key)

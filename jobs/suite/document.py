@@ -60,6 +60,18 @@ class Asset(Table):
     requirements: Texts = Field(default=(), description="the maker's packages, each pinned with ==")
 
 
+class Container(Table):
+    """How a container is run, for executors that run containers."""
+
+    network: Text = Field(default="none", description='the engine\'s network; "none" lets nothing in or out')
+    entrypoint: bool = Field(default=True, description="true: start the image's own entry point, around the program")
+    memory_gb: float | None = Field(default=None, gt=0, description="limit of memory, in GB; without it none")
+    cpus: float | None = Field(default=None, gt=0, description="limit of CPU time, in cores; without it none")
+    pids: int | None = Field(default=None, ge=1, description="limit of processes and threads; without it none")
+    shm_gb: float | None = Field(default=None, gt=0, description="size of /dev/shm in GB; without it the engine's own")
+    ulimits: dict[Name, int] = Field(default_factory=dict, description="memlock = -1 ...; soft and hard, -1 for none")
+
+
 class Run(Table):
     """How one fresh process measures one config of one release."""
 
@@ -81,6 +93,7 @@ class Run(Table):
     environment: dict[VariableName, str] = Field(
         default_factory=dict, description="environment variables of the process"
     )
+    container: Container | None = Field(default=None, description="the [run.container] table")
 
 
 class Hardware(Table):

@@ -75,6 +75,8 @@ def suite_revision(suite: Suite) -> str:
     decides = suite.model_dump(mode="json", exclude=judged_or_said)
     for limit in ("repeats", "timeout_s", "setup_timeout_s", "estimate_s", "output_limit_mb"):
         del decides["run"][limit]
+    if suite.run.container is None:  # a suite without the table keeps the revision it had before there was one
+        del decides["run"]["container"]
     scripts = [asset.maker for asset in suite.run.asset]
     scripts += [suite.run.program] if is_script(suite.run.program) else []
     contents = {name: hashlib.sha256(find_script(name, suite.path).read_bytes()).hexdigest() for name in scripts}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jobs.protocols import Asset, JobSpec
-from jobs.suite.document import Suite
+from jobs.protocols import Asset, ContainerLimits, JobSpec
+from jobs.suite.document import Container, Suite
 from jobs.suite.expansion import Config
 from jobs.suite.programs import find_script, is_script
 
@@ -50,8 +50,26 @@ def job_spec(suite: Suite, config: Config, build: BuildUnderTest, *, key: str, p
         assets=assets,
         environment=dict(run.environment),
         pin_cores=run.pin_cores,
+        gpus=suite.hardware.gpus,
+        container=_container_limits(run.container or Container()),
         setup_timeout_s=run.setup_timeout_s,
         timeout_s=run.timeout_s,
         output_limit_bytes=run.output_limit_mb * 1_000_000,
         result_file=suite.output.file,
     )
+
+
+def _container_limits(container: Container) -> ContainerLimits:
+    return ContainerLimits(
+        network=container.network,
+        entrypoint=container.entrypoint,
+        memory_bytes=_gigabytes(container.memory_gb),
+        cpus=container.cpus,
+        pids=container.pids,
+        shm_bytes=_gigabytes(container.shm_gb),
+        ulimits=dict(container.ulimits),
+    )
+
+
+def _gigabytes(size_gb: float | None) -> int | None:
+    return None if size_gb is None else int(size_gb * 1e9)

@@ -77,6 +77,7 @@ class Podman:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                cwd=self.folder,
             )
         deadline = time.monotonic() + _LIMIT_S
         while not Path(self.socket).exists():

@@ -17,8 +17,8 @@ from tracker.logs import EventLog
 from tracker.pipeline.context import Context
 from tracker.pipeline.environments import keep_environment
 from tracker.pipeline.settle import settle
-from tracker.pipeline.suites import job_of, suite_of
-from tracker.store import audit, claims, runs
+from tracker.pipeline.suites import job_of, read_suite_text, suite_of
+from tracker.store import audit, catalog, claims, runs
 from tracker.store.claims import Claim
 
 log = EventLog(__name__)
@@ -40,10 +40,10 @@ def recover(context: Context) -> int:
     place, now = context.place(), context.clock.now()
     with context.store.write() as session:
         taken = claims.take_over(session, owner=context.owner, host_id=place.host_id, lease=_lease(context), now=now)
-    held = _claims(context)
-    alive = frozenset(claim.attempt_key for claim in held)
-    others = {_executor_name(claim) for claim in held} - {"local"}
-    for name in ("local", *sorted(others)):  # all share a folder: first the one that knows about processes
+    alive = frozenset(claim.attempt_key for claim in _claims(context))
+    with context.store.read() as session:
+        used = {read_suite_text(text, file).run.executor for text, file in catalog.suite_texts(session)}
+    for name in ("local", *sorted(used - {"local"})):  # all share a folder: first the one that knows about processes
         try:
             swept = context.open_executor(name).sweep(alive)
         except JobsError as error:
@@ -67,14 +67,22 @@ def advance(context: Context) -> int:
 
 
 def put_back(context: Context) -> int:
-    """End what is running and queue it again, for a stop of the service; return how many runs that were."""
-    held = _claims(context)
-    for claim in held:
-        executor = context.open_executor(_executor_name(claim))
-        executor.cancel(claim.attempt_key)
-        executor.abandon(claim.attempt_key)
+    """End what is running and queue it again, for a stop of the service; return how many runs that were.
+
+    What cannot be ended now, as its engine is away, stays in hand: the next life takes it over.
+    """
+    back = 0
+    for claim in _claims(context):
+        try:
+            executor = context.open_executor(_executor_name(claim))
+            executor.cancel(claim.attempt_key)
+            executor.abandon(claim.attempt_key)
+        except JobsError as error:
+            log.warning("run.not_put_back", run=claim.public_id, why=str(error))
+            continue
         _record(context, claim, JobOutcome.CANCELLED, "the service stopped", state="queued", reason="")
-    return len(held)
+        back += 1
+    return back
 
 
 def _claims(context: Context) -> list[Claim]:

@@ -178,6 +178,11 @@ def save_suite_revision(
     return session.exec(select(SuiteRevisionRow.id).where(SuiteRevisionRow.content_hash == content_hash)).one() or 0
 
 
+def suite_texts(session: Session) -> list[tuple[str, str]]:
+    """Return text and file of every suite that runs were planned from."""
+    return list(session.exec(select(SuiteRevisionRow.text, SuiteRevisionRow.file)).all())
+
+
 def save_configs(session: Session, configs: Sequence[dict[str, Label]]) -> list[int]:
     """Return the ids of the configs, in the order given."""
     prints = [config_fingerprint(labels) for labels in configs]
