@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 
 from baselines.gpu_counts import count_gpus
 from baselines.references.reference import Reference
@@ -17,9 +18,7 @@ from jobs.measurements import Label
 from jobs.names import canonical_model, canonical_precision, name_key, same_gpu, same_model
 
 MOST_NEAR = 3
-"""Near references that are told of."""
-MOST_DIFFERENCES = 3
-"""A reference that differs in more is not near."""
+"""References that are told of where none fits: those that differ in least."""
 NOT_STATED = "not stated"
 FULL_LOAD = "full load"
 NONE_OF_IT = "none"
@@ -130,10 +129,23 @@ def match_series(measured: Measured, references: Sequence[Reference]) -> Matches
             published = figure_in(measured.metric, one)
             ratio = measured.value / published if published and measured.value is not None else None
             exact.append(Matched(reference=one, published=published, ratio=ratio))
-        elif len(differences) <= MOST_DIFFERENCES:
+        else:
             near.append(Near(reference=one, differences=differences))
-    near.sort(key=lambda one: (len(one.differences), sum(d.measured is None for d in one.differences)))
+    near.sort(key=_distance)
     return Matches(exact=tuple(exact), near=() if exact else tuple(near[:MOST_NEAR]))
+
+
+def _distance(near: Near) -> tuple[int, int, float]:
+    """Return how far a reference is: in how much it differs, how much of that is not stated, how far numbers lie."""
+    unsaid = sum(one.measured is None for one in near.differences)
+    return len(near.differences), unsaid, sum(_gap(one.measured, one.published) for one in near.differences)
+
+
+def _gap(one: str | None, other: str | None) -> float:
+    """Return how many times apart two counts are, as a logarithm; 0 for what is no count."""
+    if one is None or other is None or not (one.isdecimal() and other.isdecimal()):
+        return 0.0
+    return abs(log(max(int(one), 1) / max(int(other), 1)))
 
 
 def find_differences(measured: Measured, one: Reference) -> Iterator[Difference]:
