@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from math import inf, log2
 
 from baselines.gpu_counts import count_gpus
 from baselines.references.reference import Reference
@@ -135,17 +135,20 @@ def match_series(measured: Measured, references: Sequence[Reference]) -> Matches
     return Matches(exact=tuple(exact), near=() if exact else tuple(near[:MOST_NEAR]))
 
 
-def _distance(near: Near) -> tuple[int, int, float]:
-    """Return how far a reference is: in how much it differs, how much of that is not stated, how far numbers lie."""
+def _distance(near: Near) -> tuple[float, int]:
+    """Return how far a reference is; of two equally far ones, that which differs less in what is not stated is first.
+
+    Each difference counts 1, one of numbers less where they are less than twice apart.
+    """
     unsaid = sum(one.measured is None for one in near.differences)
-    return len(near.differences), unsaid, sum(_gap(one.measured, one.published) for one in near.differences)
+    return sum(min(1.0, _doublings(one.measured, one.published)) for one in near.differences), unsaid
 
 
-def _gap(one: str | None, other: str | None) -> float:
-    """Return how many times apart two counts are, as a logarithm; 0 for what is no count."""
-    if one is None or other is None or not (one.isdecimal() and other.isdecimal()):
-        return 0.0
-    return abs(log(max(int(one), 1) / max(int(other), 1)))
+def _doublings(one: str | None, other: str | None) -> float:
+    """Return how many doublings lie between two counts; infinite for what is no count."""
+    if one is None or other is None or not (one.isdecimal() and other.isdecimal() and int(one) and int(other)):
+        return inf
+    return abs(log2(int(one)) - log2(int(other)))
 
 
 def find_differences(measured: Measured, one: Reference) -> Iterator[Difference]:
