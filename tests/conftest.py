@@ -47,6 +47,12 @@ def _podman() -> str | None:
     return why_missing()
 
 
+def _slurm() -> str | None:
+    from tests.fakes.slurm import why_missing
+
+    return why_missing()
+
+
 #: Component -> what says why it is missing here (None when it is there).
 REAL: dict[str, Callable[[], str | None]] = {
     "package index": _index_reachable,
@@ -54,6 +60,7 @@ REAL: dict[str, Callable[[], str | None]] = {
     "postgresql": _postgresql,
     "container registry": _container_registry,
     "podman": _podman,
+    "slurm": _slurm,
 }
 _asked: dict[str, str | None] = {}
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +29,19 @@ class Prepared:
     assets_bytes: int
 
 
-def prepare(attempt: Attempt, job: JobSpec, setup: Setup) -> Prepared:
-    """Return what to run after making all it needs; raise Ended when that is not possible."""
+def prepare(
+    attempt: Attempt,
+    job: JobSpec,
+    setup: Setup,
+    find_program: Callable[[JobSpec, PythonEnvironment], Sequence[str]] | None = None,
+) -> Prepared:
+    """Return what to run after making all it needs; raise Ended when that is not possible.
+
+    `find_program` returns the command without the job's arguments; by itself it is looked for on this machine.
+    """
     environment = prepare_environment(job.requirements, setup)
     assets = [prepare_asset(asset, setup) for asset in job.assets]
-    words = (*program_words(job, environment), *job.arguments)
+    words = (*(find_program or program_words)(job, environment), *job.arguments)
     shutil.rmtree(attempt.work, ignore_errors=True)
     for folder in (attempt.work, attempt.work / ".home", attempt.work / ".tmp"):
         folder.mkdir()

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,21 +51,26 @@ def main(folder: Path) -> None:
     attempt = Attempt(folder)
     if not attempt.claim(identify(os.getpid())):
         return
-    try:
-        end = _carry_out(attempt, stop)
-    except Ended as ended:
-        end = ended
-    except UserError as error:
-        end = Ended(JobOutcome.TOOL_FAILED, str(error))
-    except OSError as error:
-        traceback.print_exc()
-        end = Ended(JobOutcome.INFRA_FAILED, _trouble(error, folder))
-    except Exception as error:
-        traceback.print_exc()
-        end = Ended(JobOutcome.INFRA_FAILED, f"the supervisor failed: {type(error).__name__}: {error}")
+    end = outcome_of(lambda: _carry_out(attempt, stop), folder)
     end_descendants()
     shutil.rmtree(attempt.work, ignore_errors=True)
     attempt.finish(end.outcome, end.detail, at=datetime.now(UTC), exit_code=end.exit_code)
+
+
+def outcome_of(carry_out: Callable[[], Ended], folder: Path) -> Ended:
+    """Return how an attempt ended, whatever `carry_out` returns or raises."""
+    try:
+        return carry_out()
+    except Ended as ended:
+        return ended
+    except UserError as error:
+        return Ended(JobOutcome.TOOL_FAILED, str(error))
+    except OSError as error:
+        traceback.print_exc()
+        return Ended(JobOutcome.INFRA_FAILED, _trouble(error, folder))
+    except Exception as error:
+        traceback.print_exc()
+        return Ended(JobOutcome.INFRA_FAILED, f"the supervisor failed: {type(error).__name__}: {error}")
 
 
 def _trouble(error: OSError, folder: Path) -> str:

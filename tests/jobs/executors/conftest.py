@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 
 from jobs.executors import local
 from jobs.protocols import Executor, JobSpec, JobState, JobStatus
+from tests.fakes.slurm import Cluster
 
 WRITES_RESULT = """
     import json, sys
@@ -36,6 +37,39 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def executor(folder: Path, cache: Path) -> Executor:
     return local.create({}, folder=folder, cache=cache)
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A Slurm cluster for tests that leave its daemons alone."""
+    cluster = Cluster(tmp_path_factory.mktemp("slurm"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """A Slurm cluster for one test that kills its daemons."""
+    cluster = Cluster(tmp_path / "slurm")
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def slurm_options(shared_cluster: Cluster) -> dict[str, object]:
+    """What makes an executor on the shared cluster that asks often."""
+    return options_for(shared_cluster)
+
+
+def options_for(cluster: Cluster) -> dict[str, object]:
+    """Return options of the executor for a cluster of tests."""
+    return {"conf": str(cluster.conf), "ask_every_s": 0.1, "answer_within_s": 10, "files_within_s": 5}
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.errors import UserError
-from jobs.executors import local, replay
+from jobs.executors import local, replay, slurm
 from jobs.protocols import Executor, JobOutcome, JobSpec, JobState, JobStatus
 
 HANGS = """
@@ -73,10 +73,30 @@ def _replay_case(folder: Path, cache: Path, job: Callable[..., JobSpec], tmp_pat
     )
 
 
-@pytest.fixture(params=[_local_case, _replay_case], ids=["local", "replay"])
+def _slurm_case(
+    folder: Path, cache: Path, job: Callable[..., JobSpec], tmp_path: Path, options: dict[str, object]
+) -> Case:
+    """The local case, with every attempt a job of a real cluster."""
+    case = _local_case(folder, cache, job, tmp_path)
+
+    def make() -> Executor:
+        return slurm.create(options, folder=folder, cache=cache)
+
+    return replace(case, make=make, make_endless=make)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(_local_case, id="local"),
+        pytest.param(_replay_case, id="replay"),
+        pytest.param(_slurm_case, id="slurm", marks=pytest.mark.real("slurm")),
+    ]
+)
 def case(
     request: pytest.FixtureRequest, folder: Path, cache: Path, job: Callable[..., JobSpec], tmp_path: Path
 ) -> Case:
+    if request.param is _slurm_case:
+        return _slurm_case(folder, cache, job, tmp_path, request.getfixturevalue("slurm_options"))
     made: Case = request.param(folder, cache, job, tmp_path)
     return made
 
@@ -209,3 +229,5 @@ def test_an_unknown_option_is_an_error_with_the_near_match(tmp_path: Path) -> No
         local.create({"index_ur": ""}, folder=tmp_path, cache=tmp_path)
     with pytest.raises(UserError, match="Did you mean 'recordings'"):
         replay.create({"recording": "x"}, folder=tmp_path, cache=tmp_path)
+    with pytest.raises(UserError, match="Did you mean 'partition'"):
+        slurm.create({"partitions": "x"}, folder=tmp_path, cache=tmp_path)

@@ -1,0 +1,194 @@
+"""Slurm's commands: each is called with a time limit, and what they say when they fail is told apart.
+
+A controller that is away or busy is `TryLater`; an answer that no repetition changes (an unknown partition) is
+`UserError`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.errors import TryLater, UserError
+from jobs.executors._slurm_answers import (
+    HISTORY_FORMAT,
+    QUEUE_FORMAT,
+    SlurmJob,
+    controller_jobs,
+    history_jobs,
+    queue_jobs,
+)
+
+_AWAY = re.compile(
+    r"unable to contact|connect(ion)? (failure|refused|reset|timed out)|socket timed out|timed? ?out|zero bytes|"
+    r"standby mode|temporarily|try again|slurmctld.*(down|not respond)|configuration source|communication|"
+    r"unexpected message|authentication (credential|error)|munge|resource temporarily|name resolution|"
+    r"job queue is full|shutting down|in startup|not responding|cannot allocate memory|no space left",
+    re.IGNORECASE,
+)
+_NO_SUCH_JOB = re.compile(r"invalid job id|no such job|couldn't find|not found", re.IGNORECASE)
+_NO_ACCOUNTING = re.compile(
+    r"accounting storage is disabled|not running with a recognized|slurmdbd|database|only supported|unable to connect",
+    re.IGNORECASE,
+)
+_ID = re.compile(r"^(\d+)(?:;\S*)?$", re.MULTILINE)
+#: What a job's script gets of the caller's environment: what installers need, and nothing that is a secret of ours.
+_PASSED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|SLURM_CONF|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|"
+    r"CURL_CA_BUNDLE|(PIP|UV|XDG|ENROOT)_\w+|(https?|no|all)_proxy",
+    re.IGNORECASE,
+)
+
+
+def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return what Slurm's commands, and through sbatch the jobs, see of an environment."""
+    return {name: value for name, value in variables.items() if _PASSED.fullmatch(name)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmCommands:
+    """Where the commands are and how they are asked."""
+
+    folder: str = ""
+    conf: str = ""
+    json: bool = False
+    within_s: float = 30.0
+
+    def submit(self, words: Sequence[str], script: Path, *, told: Path, variables: Mapping[str, str], lock: int) -> str:
+        """Return the number of the new job, which sees `variables`.
+
+        What sbatch prints goes into `told`, and it holds the descriptor `lock`, also when nobody waits for it.
+        """
+        program = self._program("sbatch")
+        errors = told.with_name("sbatch.log")
+        with told.open("ab") as out, errors.open("wb") as err:
+            try:
+                done = subprocess.run(
+                    [program, *words, str(script)],
+                    env={**variables, **self._conf()},
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    timeout=self.within_s,
+                    pass_fds=(lock,),
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                raise TryLater(f"sbatch did not answer within {self.within_s:g} s; is slurmctld busy?") from None
+            except OSError as error:
+                raise _not_started(program, error) from error
+        said = errors.read_text(encoding="utf-8", errors="replace").strip()
+        if done.returncode != 0:
+            raise _refusal("sbatch", done.returncode, said)
+        if not (numbers := submitted(told)):
+            raise TryLater(f"sbatch succeeded without a job number; it said {said[:200]!r}")
+        return numbers[-1]
+
+    def mine(self) -> tuple[SlurmJob, ...]:
+        """Return this user's jobs that the controller still knows, ended ones among them."""
+        what = ["--json"] if self.json else ["--noheader", f"--format={QUEUE_FORMAT}"]
+        who = f"--user={os.getuid()}"
+        return queue_jobs(self._ask("squeue", ["--all", "--states=all", who, *what]))
+
+    def job(self, number: str) -> SlurmJob | None:
+        """Return a job by its number, from the controller or, later, from accounting; None where nobody knows it."""
+        try:
+            found = controller_jobs(
+                self._ask("scontrol", ["show", "job", number, "--json" if self.json else "--oneliner"])
+            )
+        except _NoSuchJob:
+            found = ()
+        job = next((job for job in found if job.id == number), None)
+        return job or self._in_history(number)
+
+    def cancel(self, name: str) -> None:
+        """End all of this user's jobs of that name; none is fine."""
+        try:
+            self._ask("scancel", ["--quiet", f"--user={os.getuid()}", f"--name={name}"])
+        except _NoSuchJob:
+            return
+
+    def _in_history(self, number: str) -> SlurmJob | None:
+        """Return what accounting knows of a job; None also where there is no accounting."""
+        what = ["--json"] if self.json else ["--noheader", "--parsable2", "--allocations", f"--format={HISTORY_FORMAT}"]
+        try:
+            found = history_jobs(self._ask("sacct", [f"--jobs={number}", *what]))
+        except (_NoSuchJob, _NoAccounting):
+            return None
+        return next((job for job in found if job.id == number), None)
+
+    def _ask(self, command: str, words: Sequence[str]) -> str:
+        """Return what a command prints; TryLater, UserError or one of the two private errors where it fails."""
+        program = self._program(command)
+        try:
+            done = subprocess.run(
+                [program, *words],
+                env={**passed_on(os.environ), "LC_ALL": "C", **self._conf()},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=self.within_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise TryLater(f"{command} did not answer within {self.within_s:g} s; is slurmctld busy?") from None
+        except OSError as error:
+            raise _not_started(program, error) from error
+        said = done.stderr.strip()
+        if done.returncode != 0:
+            if command == "sacct" and _NO_ACCOUNTING.search(said):
+                raise _NoAccounting(said)
+            if _NO_SUCH_JOB.search(said):
+                raise _NoSuchJob(said)
+            raise _refusal(command, done.returncode, said)
+        return done.stdout
+
+    def _program(self, command: str) -> str:
+        found = shutil.which(command, path=self.folder or None)
+        if found is None:
+            if command == "sacct":
+                raise _NoAccounting("sacct is not installed")
+            where = self.folder or "the PATH"
+            raise UserError(
+                f"Slurm's command {command} was not found on {where}; install Slurm's commands on this machine, or set"
+                " slurm.bin to their folder"
+            )
+        return found
+
+    def _conf(self) -> dict[str, str]:
+        return {"SLURM_CONF": self.conf} if self.conf else {}
+
+
+class _NoSuchJob(TryLater):
+    """Slurm does not know the job."""
+
+
+class _NoAccounting(TryLater):
+    """There is no accounting to ask."""
+
+
+def submitted(told: Path) -> list[str]:
+    """Return the numbers of the jobs that sbatch reported in a file, oldest first."""
+    try:
+        return _ID.findall(told.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return []
+
+
+def _not_started(program: str, error: OSError) -> TryLater:
+    return TryLater(f"{program} cannot be started: {error.strerror}; check the machine and try again")
+
+
+def _refusal(command: str, code: int, said: str) -> TryLater | UserError:
+    """Return the error for a command that failed, by what it said."""
+    lines = [re.sub(r"^\w+: (error: |fatal: )?", "", line.strip()) for line in said.splitlines() if line.strip()]
+    reason = "; ".join(dict.fromkeys(lines))[:300] or f"exit code {code} without a word"
+    if _AWAY.search(said) or code < 0 or not lines:
+        return TryLater(f"Slurm's controller does not answer {command}: {reason}")
+    return UserError(f"Slurm refused {command}: {reason}; check partition, account, qos, gres and options of [slurm]")

@@ -1,0 +1,66 @@
+"""How an attempt ended when its own record is missing: Slurm's word for it, in ours.
+
+The record (`status.json`) is written on the node by what runs there. It is missing only where that was ended from
+outside or never began, so none of this is about the exit code of the benchmark itself.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from jobs.executors._slurm_answers import SlurmJob
+from jobs.protocols import JobOutcome
+
+HOPELESS = frozenset(
+    {
+        "BadConstraints",
+        "DependencyNeverSatisfied",
+        "InvalidAccount",
+        "InvalidQOS",
+        "PartitionTimeLimit",
+        "AssocMaxWallDurationPerJobLimit",
+        "QOSMaxWallDurationPerJobLimit",
+        "launch_failed_requeued_held",
+    }
+)
+"""Reasons for waiting that do not pass by themselves."""
+
+_OUTCOMES = {
+    "BOOT_FAIL": (JobOutcome.INFRA_FAILED, "its node did not start"),
+    "CANCELLED": (JobOutcome.CANCELLED, "cancelled in Slurm"),
+    "DEADLINE": (JobOutcome.INFRA_FAILED, "Slurm ended it at its deadline"),
+    "LAUNCH_FAILED": (JobOutcome.INFRA_FAILED, "Slurm could not launch it"),
+    "NODE_FAIL": (JobOutcome.LOST, "its node was lost"),
+    "OUT_OF_MEMORY": (JobOutcome.TOOL_FAILED, "out of memory: more than the Slurm job may use"),
+    "PREEMPTED": (JobOutcome.LOST, "preempted: Slurm gave its node to another job"),
+    "RECONFIG_FAIL": (JobOutcome.INFRA_FAILED, "its node could not be set up"),
+    "REVOKED": (JobOutcome.LOST, "revoked: another cluster took the job"),
+    "TIMEOUT": (JobOutcome.TIMEOUT, "over the time limit of its Slurm job"),
+}
+
+
+def end_of(job: SlurmJob, *, began: bool) -> tuple[JobOutcome, str]:
+    """Return outcome and reason for an ended job whose attempt left no record; `began`: it had reached its node."""
+    if job.state in _OUTCOMES:
+        outcome, what = _OUTCOMES[job.state]
+        by = f" by user {job.cancelled_by}" if job.cancelled_by is not None else ""
+        return outcome, f"{what}{by} ({_where(job)})"
+    if job.state == "COMPLETED":
+        return JobOutcome.LOST, f"Slurm says that it completed, but what it wrote is not here ({_where(job)})"
+    when = "while it ran" if began else "before it began; see supervisor.log"
+    return JobOutcome.INFRA_FAILED, f"its Slurm job failed {when}: {how(job)} ({_where(job)})"
+
+
+def how(job: SlurmJob) -> str:
+    """Return in words how a job's script ended."""
+    if job.signal:
+        try:
+            return f"ended by {signal.Signals(job.signal).name}"
+        except ValueError:
+            return f"ended by signal {job.signal}"
+    return f"exit code {job.exit_code}" if job.exit_code is not None else "its exit code is not known"
+
+
+def _where(job: SlurmJob) -> str:
+    reason = f", {job.reason}" if job.reason else ""
+    return f"job {job.id}, {job.state}{reason}"

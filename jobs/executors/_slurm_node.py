@@ -1,0 +1,194 @@
+"""Carries one attempt on a node, as the script of a Slurm job: `python -m jobs.executors._slurm_node FOLDER`.
+
+It claims the attempt first, so a job that Slurm runs twice, or two jobs for one attempt, measure once. What it wrote is
+listed in `manifest.json` before the end is recorded, so that whoever reads from elsewhere knows when all has arrived.
+When it is told to stop by anybody but us it records no end: Slurm knows why (time, preemption, a person).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from jobs.executors._attempts import Attempt, job_from_json, read, replace
+from jobs.executors._commands import Ended
+from jobs.executors._environments import PythonEnvironment, Setup
+from jobs.executors._guard import become_subreaper, end_descendants
+from jobs.executors._preparation import Prepared, installer_variables, prepare
+from jobs.executors._processes import MARKER
+from jobs.executors._program import run_program
+from jobs.executors._slurm_container import blame, container_words
+from jobs.executors._supervisor import outcome_of
+from jobs.protocols import JobOutcome, JobSpec
+
+_LOOK_EVERY_S = 0.5
+_BEAT_EVERY_S = 5.0
+_GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS")
+_PASSED = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+_TOLD_TO_STOP = 128 + signal.SIGTERM
+
+
+class _Told(BaseException):
+    """Somebody else ended this job; nothing is recorded."""
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Looks several times a second whether to go on, and shows that this attempt is alive."""
+
+    attempt: Attempt
+    told: bool = False
+    _next_look: float = 0.0
+    _next_beat: float = field(default=0.0)
+
+    def tell(self, _number: int, _frame: FrameType | None) -> None:
+        self.told = True
+
+    def check(self) -> None:
+        """Raise where the attempt was cancelled, has been given up by its service, or was told to stop."""
+        now = time.monotonic()
+        if self.told or now >= self._next_look:
+            self._next_look = now + _LOOK_EVERY_S
+            if self.attempt.file("cancel").exists():
+                raise Ended(JobOutcome.CANCELLED, "cancelled")
+            if self.told or self.attempt.file("status.json").exists():
+                raise _Told
+        if now >= self._next_beat:
+            self._next_beat = now + _BEAT_EVERY_S
+            with suppress(OSError):
+                replace(self.attempt.file("heartbeat.json"), {"at": datetime.now(UTC).isoformat()})
+
+
+def main(folder: Path) -> int:
+    """Run the attempt in `folder` unless somebody has claimed it; return the exit code of the job's script."""
+    attempt = Attempt(folder)
+    watch = _Watch(attempt)
+    signal.signal(signal.SIGTERM, watch.tell)
+    become_subreaper()
+    if not attempt.claim(_owner()):
+        print(f"attempt {attempt.key} is claimed already; this job has nothing to do", flush=True)
+        return 0
+    try:
+        end = outcome_of(lambda: _carry_out(attempt, watch), folder)
+    except _Told:
+        end_descendants()
+        shutil.rmtree(attempt.work, ignore_errors=True)
+        return _TOLD_TO_STOP
+    end_descendants()
+    shutil.rmtree(attempt.work, ignore_errors=True)
+    replace(attempt.file("manifest.json"), manifest(attempt))
+    attempt.finish(end.outcome, end.detail, at=datetime.now(UTC), exit_code=end.exit_code)
+    return 0
+
+
+def manifest(attempt: Attempt) -> dict[str, object]:
+    """Return size and hash of every output as they are here and now."""
+    return {output.name: {"size_bytes": output.size_bytes, "sha256": output.sha256} for output in attempt.outputs()}
+
+
+def _owner() -> dict[str, object]:
+    return {
+        "slurm_job": os.environ.get("SLURM_JOB_ID", ""),
+        "restart": os.environ.get("SLURM_RESTART_COUNT", "0"),
+        "host": socket.gethostname(),
+        "process": os.getpid(),
+    }
+
+
+def _carry_out(attempt: Attempt, watch: _Watch) -> Ended:
+    order = read(attempt.file("job.json"))
+    if not order:
+        where = f"{attempt.file('job.json')} on {socket.gethostname()}"
+        raise Ended(JobOutcome.INFRA_FAILED, f"{where} is missing or damaged")
+    job = job_from_json(order["job"])
+    if job.build_kind == "image":  # what the image holds is measured, and Slurm places what runs in it
+        job = dataclasses.replace(job, requirements=(), pin_cores=0)
+    check_gpus(int(order["gpus"]), os.environ)
+    setup = Setup(
+        cache=Path(order["cache"]),
+        uv=order["uv"],
+        variables={**installer_variables(os.environ), MARKER: str(attempt.folder)},
+        log=attempt.file("setup.log"),
+        deadline=time.monotonic() + job.setup_timeout_s,
+        limit_s=job.setup_timeout_s,
+        started=_ignore,
+        check=watch.check,
+    )
+    prepared = _prepare(attempt, job, order, setup)
+    watch.check()
+    end = run_program(
+        attempt,
+        job,
+        prepared,
+        work_limit_bytes=order["work_limit_bytes"],
+        started=_starter(attempt),
+        check=watch.check,
+    )
+    return blame(end, attempt.file("run.log")) if job.build_kind == "image" else end
+
+
+def _ignore(_session: int) -> None:
+    """Sessions are of no use here: Slurm knows which processes belong to a job."""
+
+
+def _starter(attempt: Attempt) -> Callable[[int], None]:
+    def started(_session: int) -> None:
+        replace(attempt.file("running.json"), {"started_at": datetime.now(UTC).isoformat()})
+
+    return started
+
+
+def check_gpus(wanted: int, variables: Mapping[str, str]) -> None:
+    """Raise Ended where Slurm gave the job fewer GPUs than it asked for: a GPU in name only measures the CPU."""
+    if not wanted:
+        return
+    given = max((len(_devices(variables.get(name, ""))) for name in _GPU_VARIABLES), default=0)
+    if given < wanted:
+        raise Ended(
+            JobOutcome.INFRA_FAILED,
+            f"asked Slurm for {wanted} GPU(s), the job on {socket.gethostname()} sees {given}; check gres there",
+        )
+
+
+def _devices(text: str) -> list[str]:
+    return [part for part in text.split(",") if part.strip() and part.strip() not in ("NoDevFiles", "-1", "void")]
+
+
+def _prepare(attempt: Attempt, job: JobSpec, order: Mapping[str, Any], setup: Setup) -> Prepared:
+    """Return what to run: on the node itself, or in a container of the build under test."""
+
+    def in_container(job: JobSpec, _environment: PythonEnvironment) -> Sequence[str]:
+        return container_words(job, order, attempt.work)
+
+    prepared = prepare(attempt, job, setup, in_container if job.build_kind == "image" else None)
+    variables = {**prepared.variables, **_slurm_variables(os.environ)}
+    record = read(attempt.file("environment.json")) or {}
+    replace(attempt.file("environment.json"), {**record, "scheduler": _scheduler(os.environ)})
+    return Prepared(words=prepared.words, variables=variables, cores=prepared.cores, assets_bytes=prepared.assets_bytes)
+
+
+def _slurm_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return what Slurm tells a job, its GPUs above all; a program that starts steps needs the rest."""
+    return {name: value for name, value in variables.items() if name.startswith("SLURM_") or name in _PASSED}
+
+
+def _scheduler(variables: Mapping[str, str]) -> dict[str, str | None]:
+    """Return where Slurm ran it, for the record."""
+    names = ("JOB_ID", "JOB_PARTITION", "JOB_ACCOUNT", "JOB_QOS", "JOB_NODELIST", "CLUSTER_NAME", "JOB_GPUS")
+    return {"kind": "slurm", **{name.lower(): variables.get(f"SLURM_{name}") for name in names}}
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

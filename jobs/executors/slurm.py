@@ -1,0 +1,299 @@
+"""Runs attempts as jobs of a Slurm cluster, whose nodes see the attempts' folder. See README.md."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jobs.errors import TryLater, UserError
+from jobs.executors._attempts import Attempt, check_job, check_key, job_from_json, open_attempts, read, write_once
+from jobs.executors._options import number
+from jobs.executors._slurm_answers import SlurmJob
+from jobs.executors._slurm_commands import SlurmCommands, submitted
+from jobs.executors._slurm_ends import HOPELESS, end_of
+from jobs.executors._slurm_files import missing_files
+from jobs.executors._slurm_options import SlurmOptions, read_options, sbatch_options
+from jobs.executors._slurm_orders import JobNames, is_ours, job_variables, locked_submission, order_of, script_of
+from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+
+_BESIDE = ("uv", "index_url", "work_limit_bytes")
+_CANCEL_WITHIN_S = 15.0
+_SUBMITTED_AT_MOST = 3
+
+
+def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Executor:
+    """Return the executor; `folder` and `cache` must be at the same path on this machine and on the nodes.
+
+    Options: those of `SlurmOptions`, and `uv`, `index_url` and `work_limit_bytes` as the local executor has them.
+    """
+    checked = read_options(options, _BESIDE)
+    uv, index_url = options.get("uv") or "", options.get("index_url") or ""
+    if not isinstance(uv, str) or not (isinstance(index_url, str) or callable(index_url)):
+        raise UserError(f"executor slurm: uv and index_url must be text, found {uv!r} and {index_url!r}")
+    work_limit_bytes = int(number("slurm", options, "work_limit_bytes", 2 * 1024**3, low=1024))
+    return SlurmExecutor(
+        folder=folder.resolve(),
+        cache=cache.resolve(),
+        options=checked,
+        beside={"uv": uv or None, "work_limit_bytes": work_limit_bytes},
+        find_index=index_url if callable(index_url) else lambda: str(index_url),
+        commands=SlurmCommands(
+            folder=checked.bin,
+            conf=checked.conf,
+            json=checked.answers == "json",
+            within_s=checked.answer_within_s,
+        ),
+    )
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class SlurmExecutor:
+    """See `jobs.protocols.Executor`. The folder holds what must not be forgotten; Slurm is asked for the rest."""
+
+    folder: Path
+    cache: Path
+    options: SlurmOptions
+    beside: Mapping[str, object]
+    find_index: Callable[[], str]
+    commands: SlurmCommands
+    _asked: dict[str, float] = field(default_factory=dict)
+    """Key -> when Slurm was last asked about it (monotonic)."""
+    _doubts: dict[str, tuple[float, object]] = field(default_factory=dict)
+    """Key -> since when (monotonic) something is missing, and the sign of life then."""
+
+    # --- the protocol ---
+
+    def start(self, job: JobSpec) -> None:
+        """Write the order and submit it. While the controller is away, `poll` goes on trying to."""
+        check_job(job)
+        attempt = self._attempt(job.key)
+        if attempt.file("claimed.json").exists():
+            return
+        attempt.folder.mkdir(parents=True, exist_ok=True)
+        write_once(attempt.file("job.json"), order_of(job, self.options, self.beside, self.cache, self.commands))
+        with suppress(TryLater):
+            self._submit(attempt, job)
+
+    def poll(self, key: str) -> JobStatus:
+        attempt = self._attempt(key)
+        if status := attempt.status():
+            return self._believed(attempt, status)
+        claim = read(attempt.file("claimed.json"))
+        if claim is not None and "nobody" in claim:
+            return self._settle(attempt, JobOutcome.LOST, str(claim["nobody"]))
+        if not attempt.file("job.json").exists():
+            return JobStatus(state=JobState.UNKNOWN)
+        now = time.monotonic()
+        if now - self._asked.get(key, -self.options.ask_every_s) >= self.options.ask_every_s:
+            self._asked[key] = now
+            if ended := self._look(attempt, claim):
+                return ended
+        started_at = attempt.started_at()
+        return JobStatus(state=JobState.RUNNING if started_at else JobState.PREPARING, started_at=started_at)
+
+    def fetch(self, key: str) -> Sequence[JobOutput]:
+        return self._attempt(key).outputs()
+
+    def cancel(self, key: str) -> None:
+        self._end(self._attempt(key), JobOutcome.CANCELLED, "cancelled")
+
+    def abandon(self, key: str) -> None:
+        self._end(self._attempt(key), JobOutcome.LOST, "abandoned before it was started")
+
+    def sweep(self, alive: frozenset[str]) -> Sequence[str]:
+        names = self._names()
+        queued = [key for job in self.commands.mine() if not job.ended and (key := names.key_of(job.name))]
+        ended = []
+        for attempt in open_attempts(self.folder, "slurm"):
+            if attempt.key not in alive and is_ours(attempt):
+                self._end(attempt, JobOutcome.CANCELLED, "ended by a sweep: no run asks for it any more")
+                ended.append(attempt.key)
+        for key in queued:
+            if key not in alive and key not in ended:  # its folder is gone, or knows its end
+                self.commands.cancel(names.name_of(key))
+        return tuple(ended)
+
+    # --- starting ---
+
+    def _attempt(self, key: str) -> Attempt:
+        check_key(key)
+        return Attempt(self.folder / key)
+
+    def _names(self) -> JobNames:
+        return JobNames.of(self.folder)
+
+    def _submit(self, attempt: Attempt, job: JobSpec) -> None:
+        """Submit an attempt unless a job for it is known, or it is claimed; UserError where Slurm refuses it."""
+        told = attempt.file("submitted.txt")
+        name = self._names().name_of(attempt.key)
+        with locked_submission(attempt) as lock:
+            if attempt.file("claimed.json").exists() or (told.exists() and self._jobs_for(attempt)):
+                return
+            script = attempt.file("job.sh")
+            script.write_text(script_of(attempt, self.options.python), encoding="utf-8")
+            words = sbatch_options(self.options, job, name=name, log=attempt.file("supervisor.log"))
+            variables = job_variables(self.find_index())
+            self.commands.submit(words, script, told=told, variables=variables, lock=lock)
+
+    # --- looking ---
+
+    def _jobs_for(self, attempt: Attempt) -> list[SlurmJob]:
+        """Return the jobs of one attempt, by name, and by the number that sbatch reported."""
+        name = self._names().name_of(attempt.key)
+        found = {job.id: job for job in self.commands.mine() if job.name == name}
+        for number_ in submitted(attempt.file("submitted.txt")):
+            if number_ not in found and (job := self.commands.job(number_)) and job.name == name:
+                found[number_] = job
+        return list(found.values())
+
+    def _job(self, number_: str) -> SlurmJob | None:
+        """Return a job by the number in a claim, which a benchmark could have overwritten."""
+        return self.commands.job(number_) if number_.isdecimal() else None
+
+    def _look(self, attempt: Attempt, claim: Mapping[str, object] | None) -> JobStatus | None:
+        """Ask Slurm about an attempt that has no end yet; return its end where it must have one."""
+        try:
+            if claim is None:
+                return self._look_at_waiting(attempt, self._jobs_for(attempt))
+            number_ = str(claim.get("slurm_job"))
+            return self._look_at_running(attempt, number_, self._job(number_))
+        except UserError as error:
+            return self._settle(attempt, JobOutcome.INFRA_FAILED, str(error))
+
+    def _look_at_waiting(self, attempt: Attempt, jobs: Sequence[SlurmJob]) -> JobStatus | None:
+        """Return the end of an attempt that no node has taken up: it cannot begin, or its job is over before it did."""
+        active = [job for job in jobs if not job.ended]
+        if active:
+            self._doubts.pop(attempt.key, None)
+            reason = next((job.reason for job in active if job.waiting), "")
+            waited_s = time.time() - attempt.file("job.json").stat().st_mtime
+            if all(job.waiting for job in active) and (reason in HOPELESS or waited_s > self.options.queue_limit_s):
+                self.commands.cancel(self._names().name_of(attempt.key))
+                what = f"waited {waited_s:.0f} s in Slurm's queue: {reason or 'no reason given'}"
+                return self._settle(attempt, JobOutcome.INFRA_FAILED, what)
+            return None
+        if not jobs:
+            if len(submitted(attempt.file("submitted.txt"))) >= _SUBMITTED_AT_MOST:
+                what = f"Slurm lost its job {_SUBMITTED_AT_MOST} times; see {attempt.file('supervisor.log')}"
+                return self._settle(attempt, JobOutcome.INFRA_FAILED, what)
+            self._submit_again(attempt)
+            return None
+        last = max(jobs, key=lambda job: int(job.id))
+        if last.state == "COMPLETED" and not self._in_doubt_for_long(attempt):
+            return None
+        return self._settle(attempt, *self._end_of(last, began=False))
+
+    def _look_at_running(self, attempt: Attempt, number_: str, job: SlurmJob | None) -> JobStatus | None:
+        """Return the end of an attempt that a job had taken up, where that job is over."""
+        if job is not None and job.waiting:
+            self.commands.cancel(self._names().name_of(attempt.key))
+            return self._settle(attempt, JobOutcome.LOST, f"Slurm put job {number_} back into its queue while it ran")
+        if job is not None and not job.ended:
+            self._doubts.pop(attempt.key, None)
+            return None
+        if (job is None or job.state == "COMPLETED") and not self._in_doubt_for_long(attempt):
+            return None
+        if job is None:
+            return self._settle(attempt, JobOutcome.LOST, f"Slurm does not know job {number_} any more")
+        return self._settle(attempt, *self._end_of(job, began=True))
+
+    def _end_of(self, job: SlurmJob, *, began: bool) -> tuple[JobOutcome, str]:
+        known = job if job.exit_code is not None else self.commands.job(job.id)
+        return end_of(known or job, began=began)
+
+    def _submit_again(self, attempt: Attempt) -> None:
+        order = read(attempt.file("job.json"))
+        if not order:
+            raise UserError(f"{attempt.file('job.json')} is damaged")
+        self._submit(attempt, job_from_json(order["job"]))
+
+    def _in_doubt_for_long(self, attempt: Attempt) -> bool:
+        """Return whether nothing has been heard of an attempt for so long that nothing will be."""
+        sign = read(attempt.file("heartbeat.json"))
+        now = time.monotonic()
+        since, last_sign = self._doubts.get(attempt.key, (now, None))
+        if attempt.key not in self._doubts or sign != last_sign:
+            since = now
+            self._doubts[attempt.key] = (since, sign)
+        return now - since >= self.options.files_within_s
+
+    def _believed(self, attempt: Attempt, status: JobStatus) -> JobStatus:
+        """Return the end as recorded once all files of a success are here; while they arrive, it is not over."""
+        if status.outcome is not JobOutcome.OK:
+            return status
+        arrived = read(attempt.file("arrived.json"))
+        if arrived is None:
+            missing = missing_files(attempt)
+            if missing and not self._in_doubt_for_long(attempt):
+                return JobStatus(state=JobState.RUNNING, started_at=status.started_at)
+            write_once(attempt.file("arrived.json"), {"missing": missing})
+            arrived = read(attempt.file("arrived.json")) or {}
+        lacking = arrived.get("missing")
+        if not lacking:
+            return status
+        what = f"not all of its files arrived whole: {', '.join(map(str, lacking))}"
+        return JobStatus(
+            state=JobState.ENDED,
+            outcome=JobOutcome.LOST,
+            detail=what,
+            started_at=status.started_at,
+            ended_at=status.ended_at,
+        )
+
+    # --- ending ---
+
+    def _end(self, attempt: Attempt, outcome: JobOutcome, detail: str) -> None:
+        """Make sure that the attempt has ended: never starts, stops now, or has stopped before."""
+        if attempt.status() is not None:
+            return
+        name = self._names().name_of(attempt.key)
+        if attempt.claim({"nobody": detail}):
+            attempt.finish(outcome, detail, at=datetime.now(UTC))
+            if attempt.file("job.json").exists():
+                with suppress(TryLater, UserError):  # a job that starts all the same finds the claim and leaves
+                    self.commands.cancel(name)
+            return
+        attempt.file("cancel").touch()
+        trouble = self._stop_job(name)
+        number_ = str((read(attempt.file("claimed.json")) or {}).get("slurm_job"))
+        deadline = time.monotonic() + _CANCEL_WITHIN_S
+        while attempt.status() is None:
+            if trouble is None and self._is_over(number_):
+                break
+            if time.monotonic() > deadline:
+                raise trouble or TryLater(f"Slurm's job {number_} of attempt {attempt.key} does not end; see squeue")
+            time.sleep(0.1)
+        self._settle(attempt, outcome, detail)
+
+    def _stop_job(self, name: str) -> TryLater | None:
+        """Ask Slurm to end the jobs of a name; return the error where it cannot be asked now."""
+        try:
+            self.commands.cancel(name)
+        except TryLater as error:
+            return error
+        return None
+
+    def _is_over(self, number_: str) -> bool:
+        with suppress(TryLater):
+            job = self._job(number_)
+            return job is None or job.ended
+        return False
+
+    def _settle(self, attempt: Attempt, outcome: JobOutcome, detail: str) -> JobStatus:
+        """Return the recorded end of an attempt, this one unless its node has written one meanwhile."""
+        os.listdir(attempt.folder)  # a shared file system looks anew at a folder that is read
+        attempt.claim({"nobody": detail})
+        if status := attempt.status():
+            return self._believed(attempt, status)
+        shutil.rmtree(attempt.work, ignore_errors=True)
+        now, started_at = datetime.now(UTC), attempt.started_at()
+        attempt.finish(outcome, detail, at=max(now, started_at or now))
+        self._doubts.pop(attempt.key, None)
+        status = attempt.status()
+        return status or JobStatus(state=JobState.ENDED, outcome=outcome, detail=detail)
