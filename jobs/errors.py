@@ -30,7 +30,14 @@ class UnknownPlugin(UserError):
 
 
 class TryLater(JobsError):
-    """Something outside did not answer, or not sensibly; nothing was changed."""
+    """Something outside did not answer, or not sensibly; nothing was changed.
+
+    `after_s`: it asked not to be asked again for so many seconds.
+    """
+
+    def __init__(self, message: str = "", *, after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.after_s = after_s
 
 
 class ToolFailed(JobsError):

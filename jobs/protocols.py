@@ -40,6 +40,10 @@ class PublishedBuild:
     """None unless withdrawn by its publisher; then the reason given (`no reason given` where empty)."""
     misfit: str | None = None
     """None when it runs on this machine; otherwise why not."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What it says of itself: versions inside, the commit it was made from."""
+    contains: Mapping[str, str] = field(default_factory=dict)
+    """Other components inside it, each with its version as written there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,11 @@ class SourceAnswer:
     cursor: str
     """Changes when the answer changes (a serial, an ETag, a hash of the listing)."""
     unreadable: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Names that are published but were not looked at, with the reason."""
+    scope: str | None = None
+    """How the location of each of its builds begins; one that begins so and is named nowhere here was deleted.
+    None where nothing can be said about what is not listed."""
 
 
 class ReleaseSource(Protocol):

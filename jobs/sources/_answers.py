@@ -28,8 +28,14 @@ def check_options(source: str, options: Mapping[str, object], known: Mapping[str
     return {key: str(value).strip() for key, value in options.items()}
 
 
-def make_answer(builds: Iterable[PublishedBuild], unreadable: Iterable[tuple[str, str]]) -> SourceAnswer:
-    """Return the answer with a cursor that is a hash of all it holds: it changes exactly when the answer does.
+def make_answer(
+    builds: Iterable[PublishedBuild],
+    unreadable: Iterable[tuple[str, str]],
+    *,
+    left_out: Iterable[tuple[str, str]] = (),
+    scope: str | None = None,
+) -> SourceAnswer:
+    """Return the answer with a cursor that is a hash of all it found: it changes exactly when that does.
 
     A build whose names hold characters that cannot be stored counts as unreadable; in remarks they are replaced.
     """
@@ -41,9 +47,17 @@ def make_answer(builds: Iterable[PublishedBuild], unreadable: Iterable[tuple[str
             all_builds.append(replace(build, yanked=_storable(build.yanked), misfit=_storable(build.misfit)))
     pairs = ((replace_unstorable(name), replace_unstorable(reason)) for name, reason in (*unreadable, *odd))
     all_unreadable = tuple(sorted(set(pairs)))
-    text = json.dumps([[asdict(b) for b in all_builds], all_unreadable], sort_keys=True, default=str)
+    text = json.dumps([[_without_empty(asdict(b)) for b in all_builds], all_unreadable], sort_keys=True, default=str)
     cursor = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    return SourceAnswer(builds=tuple(all_builds), cursor=cursor, unreadable=all_unreadable)
+    others = tuple((replace_unstorable(name), replace_unstorable(reason)) for name, reason in left_out)
+    return SourceAnswer(
+        builds=tuple(all_builds), cursor=cursor, unreadable=all_unreadable, left_out=others, scope=scope
+    )
+
+
+def _without_empty(build: dict[str, object]) -> dict[str, object]:
+    """Return a build's fields without what only images have and this one has not: cursors of other kinds stay."""
+    return {key: value for key, value in build.items() if value or key not in ("facts", "contains")}
 
 
 def _storable(remark: str | None) -> str | None:

@@ -7,8 +7,11 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+
+from tests.fakes.odd_registry import OddRegistry, serve_odd_registry
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 
@@ -64,3 +67,22 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexServer]:
     http.shutdown()
     http.server_close()
     thread.join()
+
+
+@pytest.fixture
+def no_logins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return a home folder without logins of docker or podman; the developer's own are not read."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name in ("DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+@pytest.fixture
+def odd_registry(no_logins: Path) -> Iterator[OddRegistry]:
+    """Return a running registry of our own, to be broken at will."""
+    with serve_odd_registry() as registry:
+        yield registry

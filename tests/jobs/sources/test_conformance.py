@@ -55,6 +55,13 @@ def _folder_stand(index, tmp_path: Path) -> Stand:  # type: ignore[no-untyped-de
     return Stand(load("source", "folder").create({"path": str(home)}), publish, withdraw_all)
 
 
+def _registry_stand(registry, tmp_path: Path) -> Stand:  # type: ignore[no-untyped-def]
+    def publish(version: str) -> None:
+        registry.add_image(version)
+
+    return Stand(load("source", "oci_registry").create({"repository": registry.name}), publish, registry.tags.clear)
+
+
 def _recorded_stand(index, tmp_path: Path) -> Stand:  # type: ignore[no-untyped-def]
     recordings = tmp_path / "demo.jsonl"
 
@@ -66,12 +73,22 @@ def _recorded_stand(index, tmp_path: Path) -> Stand:  # type: ignore[no-untyped-
     return Stand(load("source", "recorded").create(options), publish, recordings.unlink)
 
 
-STANDS = {"recorded": _recorded_stand, "package_index": _index_stand, "folder": _folder_stand}
+STANDS = {
+    "recorded": _recorded_stand,
+    "package_index": _index_stand,
+    "folder": _folder_stand,
+    "oci_registry": _registry_stand,
+}
+SERVERS = {"oci_registry": "odd_registry"}
+"""The fixture that a stand needs, where it is not the package index."""
+KEYS = {"package_index": "package", "oci_registry": "repository"}
+"""The option that each needs, where it is not `path`."""
 
 
 @pytest.fixture(params=PLUGINS)
-def stand(request: pytest.FixtureRequest, index, tmp_path: Path) -> Stand:  # type: ignore[no-untyped-def]
-    made: Stand = STANDS[request.param](index, tmp_path)
+def stand(request: pytest.FixtureRequest, tmp_path: Path) -> Stand:
+    server = request.getfixturevalue(SERVERS.get(request.param, "index"))
+    made: Stand = STANDS[request.param](server, tmp_path)
     for version in ("1.0.0", "1.10.0", "1.2.0rc1"):
         made.publish(version)
     return made
@@ -124,7 +141,7 @@ def test_unknown_missing_and_wrong_options_are_named(name: str) -> None:
         create({"colour": "red"})
     with pytest.raises(UserError, match=rf"source {name}: option '\w+' is missing"):
         create({})
-    key = "package" if name == "package_index" else "path"
+    key = KEYS.get(name, "path")
     with pytest.raises(UserError, match=rf"source {name}: option '{key}' must be a text"):
         create({key: 7})
     with pytest.raises(UserError, match=f"did you mean '{key}'"):
