@@ -118,7 +118,10 @@ def _tell(found: Imported, dry_run: bool) -> list[str]:
 
 
 def list_(as_json: Json = False) -> None:
-    """Show the editions of each source, oldest first: those that ship, and those that were imported."""
+    """Show the editions that ship and those imported.
+
+    By source, the newest last.
+    """
     from tracker.cli.reference_tables import edition_json, write_editions
 
     with opened() as app:
@@ -146,7 +149,10 @@ def show(
     limit: Limit = 300,
     as_json: Json = False,
 ) -> None:
-    """Show published rows as they were printed, with why one may be doubted."""
+    """Show published rows as printed, with their doubts.
+
+    JSON: `items` with the fields of `import --json`, `edition`, and `notes` where a row needs an explanation.
+    """
     from tracker.cli.reference_tables import figure_json, write_figures
 
     with opened() as app:
@@ -171,7 +177,10 @@ def diff(
     source: Source = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a vendor changed between two editions: figures, labels, rows that came and went."""
+    """Show what a vendor changed between two editions.
+
+    Figures, labels, rows that came and went.
+    """
     from baselines.references import compare_editions
     from tracker.cli.reference_tables import change_json, write_changes
 
@@ -201,10 +210,10 @@ def compare(
     edition: Of = None,
     as_json: Json = False,
 ) -> None:
-    """Hold what a release measured against published figures: the ratio, row by row.
+    """Hold a release against published figures, row by row.
 
-    A series is held against a row only where model, workload, precision, parallelism, GPU and count agree. For the
-    others it is said what the nearest rows differ in, and what to do.
+    The ratio of measured to published, only where model, workload, precision, parallelism, GPU and count agree. For the
+    other series it is said what the nearest rows differ in, and what to do.
     """
     from tracker.cli.reference_tables import comparison_json, write_comparison
 
