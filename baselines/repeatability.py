@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from baselines.noise import RATIO_DF, RATIO_RANGE, SIBLINGS, fit_siblings, normal_square
+from baselines.noise import RATIO_DF, SIBLINGS, fit_siblings, normal_square
 from baselines.rows import Floats
 
 RATIO_PRIOR = 0.5
 """Between-release variance over the variance of one repeat, before the releases have shown theirs."""
+RATIO_RANGE = (0.05, 400.0)
+"""What releases may show of it: those of a machine that is never the same twice differ by far more than repeats."""
 PRIOR_DF = 10.0
 """Degrees of freedom granted to that prior: it spans about 0.1 to 1."""
 LEFT_OUT = 0.25
@@ -102,12 +104,13 @@ def pool(shown: Sequence[Shown], groups: Sequence[str | None]) -> list[Repeatabi
 
 
 def _settle(one: Shown, prior_df: float, prior: float, usual: float) -> Repeatability:
-    """Return what a series shows, drawn towards a prior."""
+    """Return what a series shows, drawn towards a prior; one that shows far more than usual is drawn less."""
     df = one.within_df + prior_df
     within = (one.within * one.within_df + prior * prior_df) / df if one.within and df else one.within
-    weight = one.ratio_df / (one.ratio_df + RATIO_DF)
+    grant = min(1.0, max(1.0, usual) / one.ratio)
+    weight = one.ratio_df / (one.ratio_df + RATIO_DF * grant) if one.ratio_df else 0.0
     ratio = (1 - weight) * usual + weight * one.ratio
-    return Repeatability(within=within, within_df=df, ratio=ratio, ratio_df=PRIOR_DF + one.ratio_df)
+    return Repeatability(within=within, within_df=df, ratio=ratio, ratio_df=PRIOR_DF * grant + one.ratio_df)
 
 
 def centre_variance(repeats: int) -> float:

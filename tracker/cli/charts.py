@@ -71,6 +71,8 @@ def _line(point: Point, unit: str, names: int, levels: int, bar: str) -> str:
         mark = "▲" if point.change.direction == "up" else "▼"
         tone = _TONES[point.change.verdict]
     told = f"{mark} {word_change(point.change, unit) if point.change else ''}".rstrip()
+    if point.excluded:
+        told, tone = cut(f"  excluded: {clean(point.excluded)}", TEXT_COLUMNS), "faint"
     return (
         f"{release}  {format_value(point.level, unit).rjust(levels)}  {bar}  {paint(told, tone, has_colors())}".rstrip()
     )

@@ -12,6 +12,8 @@ from tracker.cli.options import Component, Json, Limit, Words, complete_suites, 
 from tracker.cli.output import Column, drop_shared, note, write, write_data, write_json, write_table
 
 if TYPE_CHECKING:
+    from tracker.app import App
+    from tracker.pipeline.exclusions import Excluded
     from tracker.store.views.series import SeriesItem
 
 COLUMNS = (
@@ -24,6 +26,7 @@ COLUMNS = (
     Column(title="change"),
 )
 
+WhichSeries = Annotated[list[str], typer.Argument(help="Series (not with --suite), then the release.")]
 SeriesName = Annotated[str, typer.Argument(help="Series: its id, the beginning of one, or words of its name.")]
 Gated = Annotated[bool | None, typer.Option("--gated/--not-gated", help="Only those that may, or may not, alert.")]
 Suite = Annotated[str | None, typer.Option(help="Only of this suite.", autocompletion=complete_suites)]
@@ -48,6 +51,13 @@ def add_to(app: typer.Typer) -> None:
             "tracker series export --metric latency_p50_ms --format json --output p50.json",
         )
     )(export)
+    group.command(
+        epilog=examples(
+            "tracker series exclude 3f2a 1.2.0rc4 --why 'the disk was full'",
+            "tracker series exclude --suite llama-bench 1.2.0rc4 --why 'another job ran on the GPU'",
+        )
+    )(exclude)
+    group.command(epilog=examples("tracker series include 3f2a 1.2.0rc4"))(include)
     app.add_typer(group, name="series")
 
 
@@ -136,3 +146,61 @@ def export(
 
         save_text(output, text)
         note(f"wrote {count} measurements to {output}")
+
+
+def exclude(
+    names: WhichSeries,
+    why: Annotated[str, typer.Option(help="The reason, for those who come after you.")],
+    suite: Suite = None,
+    as_json: Json = False,
+) -> None:
+    """Leave a release out of every judgement.
+
+    Of one series, or of all series of a suite. The values stay, marked, and what was found
+    is judged again; `tracker series include` undoes it.
+    """
+    from tracker.pipeline.exclusions import exclude as leave_out
+
+    with opened() as app:
+        from tracker.app import whoami
+
+        fingerprint, release = _find_place(app, names, suite)
+        done = leave_out(app.context, release, fingerprint=fingerprint, suite=suite, who=whoami(), why=why)
+    _tell(done, "excluded from", "was excluded already", as_json)
+
+
+def include(names: WhichSeries, suite: Suite = None, as_json: Json = False) -> None:
+    """Have a release that was excluded judged again."""
+    from tracker.pipeline.exclusions import include as let_in
+
+    with opened() as app:
+        from tracker.app import whoami
+
+        fingerprint, release = _find_place(app, names, suite)
+        done = let_in(app.context, release, fingerprint=fingerprint, suite=suite, who=whoami())
+    _tell(done, "counts again in", "counts already", as_json)
+
+
+def _find_place(app: App, names: list[str], suite: str | None) -> tuple[str | None, str]:
+    """Return series (None with a suite) and release as they were named."""
+    from tracker.cli.names import find_series
+    from tracker.errors import UserError
+
+    if len(names) != (1 if suite else 2):
+        wanted = "RELEASE after --suite" if suite else "SERIES RELEASE, or --suite SUITE RELEASE"
+        raise UserError(f"expected {wanted}, found {' '.join(names)}")
+    if suite:
+        return None, names[0]
+    with app.store.read() as session:
+        return find_series(session, names[0]), names[1]
+
+
+def _tell(done: Excluded, said: str, nothing: str, as_json: bool) -> None:
+    from alerts.wording import count
+
+    if as_json:
+        write_json(done)
+    elif done.series:
+        note(f"{done.component}/{done.release} {said} {count(len(done.series), 'series', 'series')}")
+    else:
+        note(f"{done.component}/{done.release} {nothing}")

@@ -74,7 +74,9 @@ def find_changes(statistics: Statistics, family: Family) -> dict[int, list[Found
             values=line.values,
             group=line.sibling_group,
             labels=[names[release_id] for release_id in line.release_ids],
-            hosts=["+".join(sorted({str(point.host_id) for point in points})) for points in line.points],
+            hosts=line.hosts,
+            environments=line.environments,
+            excluded=[place for place, release_id in enumerate(line.release_ids) if release_id in line.excluded],
         )
         for line in family.lines
     ]
@@ -210,5 +212,6 @@ def _values(line: Line, one: Found) -> dict[str, Any]:
         "q": change.q,
         "confidence": change.confidence,
         "reason": change.reason,
+        "confounded_by": change.confounded_by,
         "detector": DETECTOR,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from alerts.grouping import ReleaseName
@@ -34,7 +34,7 @@ def compare_releases(
     found: dict[int, Comparison] = {}
     for effect, members in by_effect.items():
         options = CompareOptions(min_effect_ratio=effect, margin_ratio=effect)
-        inputs = [_input(line, release_id, against_id) for line in members]
+        inputs = [_input(line, family.rank, release_id, against_id) for line in members]
         compared = statistics.compare_many(inputs, options)
         found |= {id(line): one for line, one in zip(members, compared, strict=True)}
     return [(line, found[id(line)]) for line in lines]
@@ -45,14 +45,18 @@ def smallest_effect(line: Line) -> float:
     return line.series.min_effect if line.series.gated and line.series.min_effect else UNGATED_EFFECT_RATIO
 
 
-def _input(line: Line, release_id: int, against_id: int | None) -> ComparisonInput:
+def _input(line: Line, rank: Mapping[int, int], release_id: int, against_id: int | None) -> ComparisonInput:
     reference = line.at(against_id) if against_id is not None else ()
     candidate = line.at(release_id)
+    first = min(rank.get(one, len(rank)) for one in (release_id, against_id) if one is not None)
+    earlier = [line.at(one) for one in line.release_ids if rank[one] < first]
     return ComparisonInput(
         reference=[point.value for point in reference],
         candidate=[point.value for point in candidate],
         direction=Direction(line.series.direction).value,
         confounded_by=what_else_differs(reference, candidate),
+        history=[[point.value for point in points] for points in earlier if points],
+        group=line.sibling_group,
     )
 
 
@@ -156,8 +160,16 @@ def _row(line: Line, one: Comparison, hardware_class: str, release_id: int, agai
         effect_ratio=one.effect_ratio,
         effect_low=one.low,
         effect_high=one.high,
-        reason=one.reason,
+        reason=_explain(line, one, release_id, against),
     )
+
+
+def _explain(line: Line, one: Comparison, release_id: int, against: ReleaseRow | None) -> str:
+    """Return why the verdict is so; a release that somebody excluded is missing by their word."""
+    for side in (release_id, (against.id or 0) if against else 0):
+        if side in line.excluded:
+            return f"excluded: {line.excluded[side]}"
+    return one.reason
 
 
 def median(points: tuple[Point, ...]) -> float | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.fingerprint import canonical_labels
-from tracker.store import catalog, runs, series
+from tracker.store import catalog, exclusions, runs, series
 from tracker.store.engine import Session
 from tracker.store.series import Point
 from tracker.store.tables import ReleaseRow, SeriesRow
@@ -24,6 +25,8 @@ class Line:
     release_ids: tuple[int, ...]
     points: tuple[tuple[Point, ...], ...]
     """points[i]: the valid measurements at release_ids[i], never empty."""
+    excluded: Mapping[int, str] = field(default_factory=dict)
+    """Release id -> why it is not judged, by somebody's word."""
 
     @property
     def values(self) -> list[list[float]]:
@@ -40,8 +43,21 @@ class Line:
         """Return the name of the series it shares releases and noise with: one suite and metric."""
         return canonical_labels({"suite": self.series.suite, "metric": self.series.metric})
 
+    @property
+    def environments(self) -> list[str | None]:
+        """Return what each release was measured with besides itself, None where that is not known of every repeat."""
+        known = [{point.environment for point in points} for points in self.points]
+        return [None if None in one else "+".join(sorted(filter(None, one))) for one in known]
+
+    @property
+    def hosts(self) -> list[str]:
+        """Return the hosts that measured each release."""
+        return ["+".join(sorted({str(point.host_id) for point in points})) for points in self.points]
+
     def at(self, release_id: int) -> tuple[Point, ...]:
-        """Return the measurements at a release, none where there are none."""
+        """Return the measurements at a release, none where there are none or where it is excluded."""
+        if release_id in self.excluded:
+            return ()
         return dict(zip(self.release_ids, self.points, strict=True)).get(release_id, ())
 
 
@@ -65,6 +81,7 @@ def load_family(session: Session, component_id: int, hardware_class_id: int) -> 
     """Return a family as it stands; releases whose planned runs are not all final are left out of its lines."""
     members = series.family_of(session, component_id, hardware_class_id)
     history = series.history(session, [one.id or 0 for one, _ in members])
+    left_out = exclusions.excluded_of(session, [one.id or 0 for one, _ in members])
     open_yet = runs.unsettled(session)
     lines = []
     for one, labels in members:
@@ -78,6 +95,7 @@ def load_family(session: Session, component_id: int, hardware_class_id: int) -> 
                 labels=json.loads(labels),
                 release_ids=tuple(grouped),
                 points=tuple(tuple(trust(points)) for points in grouped.values()),
+                excluded=left_out.get(one.id or 0, {}),
             )
         )
     return Family(

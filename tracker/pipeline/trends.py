@@ -57,8 +57,12 @@ def _make_point(point: Point, order: int) -> TrendPoint:
         high=point.high,
         n=point.n,
         repeats=tuple(value.value for value in point.values),
-        flags=tuple(filter(None, (point.pending, _flag_change(point)))),
+        flags=tuple(filter(None, (_flag_exclusion(point), point.pending, _flag_change(point)))),
     )
+
+
+def _flag_exclusion(point: Point) -> str | None:
+    return f"excluded: {point.excluded}" if point.excluded else None
 
 
 def _flag_change(point: Point) -> str | None:

@@ -15,6 +15,7 @@ from jobs.measurements import Label
 from tracker.store.engine import in_parts, insert_new
 from tracker.store.tables import (
     BuildRow,
+    ComponentRow,
     ConfigRow,
     EnvironmentRow,
     MeasurementRow,
@@ -172,6 +173,29 @@ def history(session: Session, series_ids: Sequence[int]) -> dict[int, list[Point
             )
         )
     return points
+
+
+def component_of(session: Session, fingerprint: str) -> str | None:
+    """Return the name of the component that a series measures, None where there is no such series."""
+    return session.exec(
+        select(ComponentRow.slug)
+        .join(SeriesRow, col(SeriesRow.component_id) == ComponentRow.id)
+        .where(SeriesRow.fingerprint == fingerprint)
+    ).one_or_none()
+
+
+def measured_at(
+    session: Session, release_id: int, *, fingerprint: str | None = None, suite: str | None = None
+) -> list[SeriesRow]:
+    """Return the series that have a measurement at a release: the one named, or all of a suite."""
+    statement = select(SeriesRow).where(
+        col(SeriesRow.id).in_(select(MeasurementRow.series_id).where(MeasurementRow.release_id == release_id))
+    )
+    if fingerprint is not None:
+        statement = statement.where(SeriesRow.fingerprint == fingerprint)
+    if suite is not None:
+        statement = statement.where(SeriesRow.suite == suite)
+    return list(session.exec(statement.order_by(col(SeriesRow.id))).all())
 
 
 def set_analyzed(session: Session, analyzed: Sequence[SeriesRow]) -> None:

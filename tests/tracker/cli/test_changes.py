@@ -159,3 +159,27 @@ def test_precision_counts_what_was_decided(tracker: Tracker, seeded: Seeded) -> 
     rows = tracker("alerts", "precision", "--json").data["items"]
     assert sum(row["false"] for row in rows) >= 1
     assert "right (95 %)" in tracker("alerts", "precision").out
+
+
+def test_a_release_is_excluded_from_a_series_with_a_reason_and_included_again(tracker: Tracker, seeded: Seeded) -> None:
+    item = tracker("series", "list", "--json").data["items"][0]
+    name, release = item["fingerprint"], item["trend"][-1]["release"]["identity"]
+    done = tracker("series", "exclude", name, release, "--why", "the disk was full", "--json")
+    assert (done.code, done.data["series"]) == (0, [name])
+    point = next(
+        one for one in tracker("series", "show", name, "--json").data["points"] if one["release"]["identity"] == release
+    )
+    assert point["excluded"] == "the disk was full"
+    assert "excluded: the disk" in tracker("series", "show", name).out
+    assert "excluded already" in tracker("series", "exclude", name, release, "--why", "again").err
+
+    back = tracker("series", "include", name, release)
+    assert (back.code, "counts again in 1 series" in back.err) == (0, True)
+    again = tracker("series", "include", name, release)
+    assert (again.code, "is not excluded" in again.err) == (2, True)
+
+
+def test_excluding_needs_a_series_and_a_release_that_exist(tracker: Tracker, seeded: Seeded) -> None:
+    for arguments in (("1.2.0",), ("--suite", "none", "a", "b"), ("nothing", "1.0.0")):
+        said = tracker("series", "exclude", *arguments, "--why", "x")
+        assert said.code == 2 and ("expected" in said.err or "no series" in said.err), said.err

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-
 from jobs.content import Content
 from jobs.intake import Arrival
-from tests.tracker.pipeline.kit import FAST, OLD, REPEATS, SLOW, Recorder, Service, spread
-from tracker.pipeline.deposit import Deposited, deposit
+from tests.tracker.pipeline.kit import FAST, OLD, REPEATS, SLOW, Recorder, Service, hand_in
+from tracker.pipeline.deposit import deposit
 from tracker.pipeline.deposit_rows import Origin
 from tracker.store.tables import AlertRow, AttemptRow, QuarantineRow, RunRow, SeriesRow
-
-
-def hand_in(service: Service, version: str, level_ms: float, **more: object) -> list[Deposited]:
-    """Hand in the repeats of a release as hyperfine writes them."""
-
-    def arriving() -> Iterator[Arrival]:
-        for repeat in range(1, REPEATS + 1):
-            mean = spread(level_ms, version, repeat) / 1000
-            text = json.dumps({"results": [{"command": "engine", "mean": mean, "median": mean, "times": [mean]}]})
-            name = f"{repeat}.json"
-            yield Arrival(name=name, shown=name, content=Content.of_text(text + "\n", name))
-
-    origin = Origin(component="thing", release=version, host="elsewhere", **more)  # type: ignore[arg-type]
-    return list(deposit(service.context, origin, arriving(), who="ci"))
 
 
 def test_a_slower_release_that_was_handed_in_is_found_and_told_of(service: Service) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session
 
+from tracker.store.exclusions import excluded_of
 from tracker.store.trust import trust
 from tracker.store.views.changes import Change, Verdict, load_changes, load_verdicts
 from tracker.store.views.levels import AxisRelease, Level, ReleaseName, counts, load_axis, load_levels
@@ -87,6 +88,8 @@ class Point:
     """What its other runs are at, if not all are final: the level is too early to judge."""
     change: Change | None = None
     verdict: Verdict | None = None
+    excluded: str | None = None
+    """Why it is not judged, by somebody's word."""
     values: tuple[Value, ...] = ()
 
 
@@ -198,10 +201,18 @@ def show_series(session: Session, fingerprint: str) -> SeriesDetail | None:
     verdicts = load_verdicts(session, [row.id])
     values = _load_values(session, row.id)
     unmeasured = _explain_unmeasured(session, row)
+    excluded = excluded_of(session, [row.id]).get(row.id, {})
     axis = _begin_axis(load_axis(session, row.component_id), values, unmeasured)
     tracks = {place.track for place in axis if place.id in values}
     points = tuple(
-        _make_point(place, values.get(place.id, ()), unmeasured, changes, verdicts.get((row.id, place.id)))
+        _make_point(
+            place,
+            values.get(place.id, ()),
+            unmeasured,
+            changes,
+            verdicts.get((row.id, place.id)),
+            excluded.get(place.id),
+        )
         for place in axis
         if place.id in values or place.id in unmeasured or place.track in tracks
     )
@@ -285,6 +296,7 @@ def _make_point(
     unmeasured: Mapping[int, str],
     changes: Sequence[Change],
     verdict: Verdict | None,
+    excluded: str | None,
 ) -> Point:
     numbers = [value.value for value in trust(values)]
     level = median(numbers) if numbers else None
@@ -303,6 +315,7 @@ def _make_point(
         pending=said if numbers and said in UNDER_WAY.values() else None,
         change=next((change for change in changes if change.release.identity == place.name.identity), None),
         verdict=verdict,
+        excluded=excluded,
         values=tuple(values),
     )
 
