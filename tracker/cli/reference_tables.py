@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from baselines.references import EditionChange, Reference, as_json
 from tracker.cli.output import Column, note, write, write_table
-from tracker.pipeline.published import describe_figure, describe_gpus, describe_workload
+from tracker.pipeline.published import describe_figure, describe_gpus, describe_workload, to_plain
 from tracker.pipeline.references import Edition, count_kinds
 
 if TYPE_CHECKING:
-    from tracker.pipeline.published import AgainstPublished, Beside, Figure, Nearly
+    from tracker.pipeline.beside_published import AgainstPublished, Beside, Nearly
+    from tracker.pipeline.published import Figure
 
 MOST_NEARLY = 10
 """Series without a fit that are told of on a terminal."""
@@ -65,11 +66,6 @@ def _what(one: Edition) -> str:
 
 
 # --- rows ---
-
-
-def figure_json(one: Figure) -> Mapping[str, Any]:
-    """Return a published row as `tracker references show --json` shows it."""
-    return {"edition": one.edition.name, **as_json(one.reference), "notes": list(one.reference.notes)}
 
 
 def write_figures(figures: Sequence[Figure], among: Sequence[Figure]) -> None:
@@ -194,7 +190,7 @@ def _series_json(one: Beside | Nearly) -> dict[str, Any]:
 
 
 def _beside_json(one: Beside) -> dict[str, Any]:
-    return {**_series_json(one), "published": one.published, "ratio": one.ratio, "reference": figure_json(one.figure)}
+    return {**_series_json(one), "published": one.published, "ratio": one.ratio, "reference": to_plain(one.figure)}
 
 
 def _nearly_json(one: Nearly) -> dict[str, Any]:

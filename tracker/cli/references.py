@@ -153,10 +153,10 @@ def show(
 
     JSON: `items` with the fields of `import --json`, `edition`, and `notes` where a row needs an explanation.
     """
-    from tracker.cli.reference_tables import figure_json, write_figures
+    from tracker.cli.reference_tables import write_figures
 
     with opened() as app:
-        from tracker.pipeline.published import choose_figures, load_published
+        from tracker.pipeline.published import choose_figures, load_published, to_plain
 
         with app.store.read() as session:
             figures = load_published(session, edition)
@@ -164,7 +164,7 @@ def show(
     chosen = choose_figures(figures, **asked, doubtful=doubtful)
     if as_json:
         page = chosen[:limit]
-        write_json({"items": [figure_json(one) for one in page], "next": str(limit) if len(chosen) > limit else None})
+        write_json({"items": [to_plain(one) for one in page], "next": str(limit) if len(chosen) > limit else None})
         return
     write_figures(chosen[:limit], figures)
     if len(chosen) > limit:
@@ -218,7 +218,7 @@ def compare(
     from tracker.cli.reference_tables import comparison_json, write_comparison
 
     with opened() as app:
-        from tracker.pipeline.published import compare_release
+        from tracker.pipeline.beside_published import compare_release
 
         with app.store.read() as session:
             found = compare_release(session, release, component=component, edition=edition)
