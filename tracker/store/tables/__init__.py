@@ -2,7 +2,15 @@
 
 from tracker.store.tables.alerts import AlertChangeRow, AlertRow, AnnotationRow, DeliveryRow, SummaryRow, TriageRow
 from tracker.store.tables.base import metadata
-from tracker.store.tables.catalog import BuildRow, ComponentRow, ConfigRow, CursorRow, ReleaseRow, SuiteRevisionRow
+from tracker.store.tables.catalog import (
+    BuildRow,
+    ComponentRow,
+    ConfigRow,
+    ContainsRow,
+    CursorRow,
+    ReleaseRow,
+    SuiteRevisionRow,
+)
 from tracker.store.tables.references import ReferenceEditionRow, ReferenceFigureRow
 from tracker.store.tables.runs import AttemptRow, EnvironmentRow, HardwareClassRow, HostRow, OutputRow, RunRow
 from tracker.store.tables.series import (
@@ -25,6 +33,7 @@ __all__ = [
     "ChangePointRow",
     "ComponentRow",
     "ConfigRow",
+    "ContainsRow",
     "CursorRow",
     "DeliveryRow",
     "EnvironmentRow",

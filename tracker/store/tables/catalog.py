@@ -61,6 +61,24 @@ class BuildRow(SQLModel, table=True):
     misfit: str | None = None
     first_seen_at: datetime = instant()
     superseded_at: datetime | None = instant(default=None)
+    replaces: str | None = None
+    """The digest that the same tag named before it was pushed again; None for a first build."""
+    facts: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+    """What it says of itself, as JSON: versions inside, the commit it was made from."""
+
+
+class ContainsRow(SQLModel, table=True):
+    """A version of another component inside a build, as the build itself says."""
+
+    __tablename__ = "contains"
+    __table_args__ = (
+        UniqueConstraint("build_id", "component"),
+        Index("ix_contains_component", "component", "version"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    build_id: int = Field(foreign_key="build.id")
+    component: str
+    version: str
 
 
 class SuiteRevisionRow(SQLModel, table=True):
@@ -96,3 +114,5 @@ class CursorRow(SQLModel, table=True):
     asked_at: datetime | None = instant(default=None)
     answered_at: datetime | None = instant(default=None)
     problem: str | None = None
+    ask_after: datetime | None = instant(default=None)
+    """It asked not to be asked before; None where it did not."""
