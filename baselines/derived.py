@@ -21,8 +21,8 @@ DECODE_ONLY_TOOLS = ("inferencex",)
 SNAPSHOT = "snapshot"
 """The flag of a reading at one moment, which is no mean over the run."""
 INPUTS = (
-    "output_tok_s", "total_tok_s", "output_tok_s_per_gpu", "total_tok_s_per_gpu", "tok_s_user",
-    "tpot_p50_ms", "tpot_mean_ms", "power_w",
+    "output_tok_s", "total_tok_s", "output_tok_s_per_gpu", "total_tok_s_per_gpu", "prompt_tok_s",
+    "tok_s_user", "tpot_p50_ms", "tpot_mean_ms", "power_w",
 )  # fmt: skip
 """The measured metrics that derived figures are made of."""
 
@@ -118,7 +118,10 @@ def tokens_per_gpu(
         total = PerGpu(value=measured, how="total_tok_s_per_gpu")
     if output.value is None and (measured := _measured(values, "output_tok_s_per_gpu")) is not None:
         output = _output_per_gpu(measured, str(labels.get("tool", "")), gpus)
-    return {"input": _difference(total, output), "output": output, "total": total}
+    given = _difference(total, output)
+    if given.value is None and values.get("total_tok_s") is None and _measured(values, "prompt_tok_s") is not None:
+        given = _share(values, "prompt_tok_s", gpus)
+    return {"input": given, "output": output, "total": total}
 
 
 def _measured(values: Mapping[str, float], name: str) -> Fraction | None:

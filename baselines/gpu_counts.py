@@ -58,6 +58,8 @@ def _count_together(
         return GpuCount(total=tp * (pp or 1), how=f"{tp * (pp or 1)} GPUs (tp x pp)")
     if _whole(hardware.get("gpu_count")) == 1:
         return GpuCount(total=1, how="1 GPU (its host has one)")
+    if "cpu" in hardware and "gpu" not in hardware:
+        return GpuCount(total=1, how="1 host, which has no GPU")
     return GpuCount(total=None, how="how many GPUs it ran on is not stated; label gpu_count")
 
 

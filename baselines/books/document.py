@@ -31,7 +31,7 @@ class _Problems:
         self.found: list[str] = []
 
     def add(self, key: str, expected: str, found: object) -> None:
-        shown = repr(found) if isinstance(found, str) else str(found)
+        shown = repr(found) if isinstance(found, str) and found != "nothing" else str(found)
         self.found.append(f"{self.file}: {key}: expected {expected}, found {shown[:60]}")
 
     def refuse_unknown(self, where: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:

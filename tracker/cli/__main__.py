@@ -15,6 +15,7 @@ from tracker.cli import (
     alerts,
     audit,
     books,
+    cost,
     demo,
     detect,
     doctor,
@@ -55,7 +56,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     watching = (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts)
-    for module in (*watching, detect, books, references, parse, ingest, quarantine, tokens, audit, prune):
+    for module in (*watching, detect, cost, books, references, parse, ingest, quarantine, tokens, audit, prune):
         module.add_to(app)
     return app
 

@@ -52,13 +52,16 @@ def list_(as_json: Json = False) -> None:
     if as_json:
         write_json({"items": [_plain(book, edition, entries=False) for book, edition in editions], "next": None})
         return
-    rows = [
-        (one.id, one.kind, one.valid_from, _end(book, one), len(one.entries), ", ".join(_tiers(one)), _whose(one), one.source)
-        for book, one in editions
-    ]  # fmt: skip
+    rows = [_row(book, edition) for book, edition in editions]
     write_table(COLUMNS, rows, empty="no book")
     if not any(book.own for book in books):
         note("no book of your own: put one into the folder `books` of TRACKER_HOME, as the guide page on cost shows")
+
+
+def _row(book: Book, edition: Edition) -> tuple[object, ...]:
+    span = edition.valid_from, _end(book, edition)
+    whose = "own" if edition.own else "shipped"
+    return edition.id, edition.kind, *span, len(edition.entries), ", ".join(_tiers(edition)), whose, edition.source
 
 
 def show(
@@ -130,10 +133,6 @@ def _check_file(path: Path) -> dict[str, Any]:
 def _tiers(edition: Edition) -> list[str]:
     """Return the columns of an edition, in the order they first stand in it."""
     return list(dict.fromkeys(tier for entry in edition.entries for tier in entry.values))
-
-
-def _whose(edition: Edition) -> str:
-    return "own" if edition.own else "shipped"
 
 
 def _end(book: Book, edition: Edition) -> object:

@@ -34,7 +34,7 @@ class CsvSeries:
 
 def read_series(file: str, metric: str | None) -> CsvSeries:
     """Return the series of a file, of standard input for `-`; UserError says which line, and what was expected."""
-    text = _read_text(file)
+    text = read_text(file)
     header, _, _ = text.partition("\n")
     delimiter = max(",;\t", key=header.count)
     rows = csv.reader(io.StringIO(text), delimiter=delimiter)
@@ -46,7 +46,8 @@ def read_series(file: str, metric: str | None) -> CsvSeries:
         raise UserError(f"{file}, line {rows.line_num}: is not CSV: {error}") from error
 
 
-def _read_text(file: str) -> str:
+def read_text(file: str) -> str:
+    """Return the text of a file, of standard input for `-`; UserError where it is empty or no text."""
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
@@ -96,7 +97,7 @@ def _gather(file: str, rows: Iterable[list[str]], metric: str, axis: int, column
         label = row[axis].strip()
         if not label:
             raise UserError(f"{where}: the release is empty; expected a name or a time")
-        value = _read_value(row[column].strip(), where, metric, delimiter)
+        value = read_value(row[column].strip(), where, metric, delimiter)
         missing += value is None
         repeats.setdefault(label, []).extend([] if value is None else [value])
     if not repeats:
@@ -111,7 +112,7 @@ def _gather(file: str, rows: Iterable[list[str]], metric: str, axis: int, column
     )
 
 
-def _read_value(text: str, where: str, metric: str, delimiter: str) -> float | None:
+def read_value(text: str, where: str, metric: str, delimiter: str) -> float | None:
     """Return the number of a cell, None where it says that nothing was measured."""
     if text.lower() in NOT_MEASURED:
         return None

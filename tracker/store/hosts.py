@@ -47,3 +47,8 @@ def hardware_of_host(session: Session, slug: str) -> tuple[int, str] | None:
         .where(HostRow.slug == slug)
     ).first()
     return (row[0], row[1]) if row else None
+
+
+def hardware_labels(session: Session, hardware_class_id: int) -> str:
+    """Return the labels of a hardware class, as canonical JSON."""
+    return session.exec(select(HardwareClassRow.labels).where(HardwareClassRow.id == hardware_class_id)).one()

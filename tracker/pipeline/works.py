@@ -1,0 +1,131 @@
+"""What each config did at each release, for money, energy and frontiers: its metrics together, run by run."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from baselines.costing import Setup, Work
+from baselines.derived import INPUTS
+from tracker.pipeline.comparisons import median
+from tracker.pipeline.families import Family, Line, load_family
+from tracker.store import catalog, hosts, names, series
+from tracker.store.engine import Session
+from tracker.store.series import Point
+from tracker.store.tables import ReleaseRow
+
+RATES = ("output_tok_s", "total_tok_s", "output_tok_s_per_gpu", "total_tok_s_per_gpu", "prompt_tok_s")
+"""Metrics without one of which nothing can be derived."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseWork:
+    """One release of a config."""
+
+    release: ReleaseRow
+    day: date | None
+    values: Mapping[str, float]
+    """Metric -> median of the repeats."""
+    repeats: Mapping[str, tuple[float, ...]]
+    runs: tuple[Mapping[str, float], ...]
+    """One a run: metric -> value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigWork:
+    """One config of one component on one hardware class, over the releases that measured it."""
+
+    component: str
+    hardware: str
+    suite: str
+    name: str
+    labels: Mapping[str, Any]
+    variant: str
+    setup: Setup
+    releases: tuple[ReleaseWork, ...]
+    measured: tuple[str, ...]
+
+    def costed(self) -> list[Work]:
+        """Return what costs are made of."""
+        return [Work(release=one.release.display, day=one.day, values=one.values) for one in self.releases]
+
+
+def load_works(session: Session, *, component: str | None = None, text: str | None = None) -> list[ConfigWork]:
+    """Return the configs with a throughput, of one component or all; each word of `text` must stand in their names."""
+    slugs = [catalog.find_component(session, component).slug] if component else names.component_slugs(session)
+    found: list[ConfigWork] = []
+    for slug in slugs:
+        component_id = catalog.find_component(session, slug).id or 0
+        for hardware_id in series.hardware_of(session, component_id):
+            family = load_family(session, component_id, hardware_id)
+            labels = json.loads(hosts.hardware_labels(session, hardware_id))
+            found += _configs(family, slug, names.hardware_slug(session, hardware_id), labels)
+    words = (text or "").lower().split()
+    return [one for one in found if all(word in _searched(one) for word in words)]
+
+
+def _searched(work: ConfigWork) -> str:
+    labels = " ".join(f"{key} {value}" for key, value in work.labels.items())
+    return f"{work.component} {work.hardware} {work.suite} {work.name} {labels}".lower()
+
+
+def _configs(family: Family, component: str, hardware: str, labels: Mapping[str, Any]) -> list[ConfigWork]:
+    groups: dict[tuple[int, str], list[Line]] = defaultdict(list)
+    for line in family.lines:
+        if line.release_ids:
+            groups[line.series.config_id, line.series.variant].append(line)
+    return [
+        _config(family, lines, component, hardware, labels)
+        for lines in groups.values()
+        if any(line.series.metric in RATES for line in lines)
+    ]
+
+
+def _config(
+    family: Family, lines: Sequence[Line], component: str, hardware: str, machine: Mapping[str, Any]
+) -> ConfigWork:
+    first = lines[0]
+    wanted = [line for line in lines if line.series.metric in INPUTS]
+    gpu = machine.get("gpu") or (hardware if "cpu" in machine else None)
+    return ConfigWork(
+        component=component,
+        hardware=hardware,
+        suite=first.series.suite,
+        name=first.name,
+        labels=first.labels,
+        variant=first.series.variant,
+        setup=Setup(gpu=str(gpu) if gpu else None, labels=first.labels, hardware=machine),
+        releases=tuple(
+            _release(release, wanted)
+            for release in family.releases
+            if any(line.at(release.id or 0) for line in wanted if line.series.metric in RATES)
+        ),
+        measured=tuple(sorted(line.series.metric for line in lines)),
+    )
+
+
+def _release(release: ReleaseRow, lines: Sequence[Line]) -> ReleaseWork:
+    points = {line.series.metric: line.at(release.id or 0) for line in lines}
+    runs: dict[int, dict[str, float]] = defaultdict(dict)
+    for metric, found in points.items():
+        for point in found:
+            runs[point.run_id][metric] = point.value
+    medians = {metric: median(found) for metric, found in points.items()}
+    return ReleaseWork(
+        release=release,
+        day=_day(release, [point for found in points.values() for point in found]),
+        values={metric: value for metric, value in medians.items() if value is not None},
+        repeats={metric: tuple(point.value for point in found) for metric, found in points.items() if found},
+        runs=tuple(runs[run] for run in sorted(runs)),
+    )
+
+
+def _day(release: ReleaseRow, points: Sequence[Point]) -> date | None:
+    """Return the last day it was measured; where that is not known the day it was published."""
+    times = [point.measured_at for point in points if point.measured_at]
+    moment = max(times, default=release.published_at)
+    return moment.date() if moment else None
