@@ -29,6 +29,12 @@ _NETWORK = re.compile(
 _REASON = re.compile(r"^(?:error|ERROR|cause|Caused by|╰─▶)[: ]+(.+)$")
 
 
+def find_uv() -> str | None:
+    """Return the path of uv: on the PATH, next to this Python, or in `.venv-uv` beside this environment."""
+    beside = (Path(sys.prefix) / "bin", Path(sys.prefix).parent / ".venv-uv" / "bin")
+    return shutil.which("uv") or shutil.which("uv", path=os.pathsep.join(map(str, beside)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """What preparing an attempt needs to know."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from jobs.errors import TryLater, UserError
 from jobs.executors._attempts import Attempt, check_job, check_key, job_to_json, open_attempts, read, write_once
 from jobs.executors._attempts import replace as replace_file
+from jobs.executors._environments import find_uv
 from jobs.executors._options import check_names, number
 from jobs.executors._processes import end_marked, identify, is_alive, send
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
@@ -43,12 +44,6 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
         find_index=index_url if callable(index_url) else lambda: str(index_url),
         work_limit_bytes=int(work_limit_bytes),
     )
-
-
-def find_uv() -> str | None:
-    """Return the path of uv: on the PATH, next to this Python, or in `.venv-uv` beside this environment."""
-    beside = (Path(sys.prefix) / "bin", Path(sys.prefix).parent / ".venv-uv" / "bin")
-    return shutil.which("uv") or shutil.which("uv", path=os.pathsep.join(map(str, beside)))
 
 
 @contextmanager

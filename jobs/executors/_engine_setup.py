@@ -1,0 +1,186 @@
+"""From nothing to a running container: image, assets, container, its files, its record; then the start.
+
+Markers in the attempt's folder say how far it got, each written before what it speaks of:
+
+creating           a container may exist from now on
+starting           the program may have begun from now on; it is never begun a second time
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jobs.executors._assets import MadeAsset, prepare_asset
+from jobs.executors._attempts import Attempt, replace
+from jobs.executors._commands import Ended, last_line
+from jobs.executors._engine_client import Engine, EngineRefused
+from jobs.executors._engine_container import ROOT, container_request, input_files
+from jobs.executors._engine_images import Shelf, image_of, make_room, pull
+from jobs.executors._engine_options import EngineOptions
+from jobs.executors._engine_patience import Patience
+from jobs.executors._engine_record import container_record, engine_facts, host_of
+from jobs.executors._environments import Setup
+from jobs.executors._preparation import pick_cores
+from jobs.executors._processes import identify
+from jobs.protocols import JobOutcome, JobSpec
+
+CREATING = "creating"
+STARTING = "starting"
+PROGRESS = "progress.json"
+"""What the set-up is doing, for whoever polls."""
+_NO_COMMAND = re.compile(
+    r"executable file not found|exec: .*(no such file|permission denied)|command that was not found"
+)
+_NO_GPU = re.compile(r"device driver|nvidia|\bcdi\b|gpu", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One attempt and all that is needed to carry it."""
+
+    attempt: Attempt
+    job: JobSpec
+    engine: Engine
+    options: EngineOptions
+    name: str
+    """Of the container."""
+    home: str
+    login: str | None
+    setup: Setup
+    patience: Patience
+
+    def tell(self, text: str) -> None:
+        """Write down, for the set-up's log and for whoever polls, what is being done."""
+        with self.attempt.file("setup.log").open("a", encoding="utf-8") as log:
+            log.write(f"{datetime.now(UTC):%H:%M:%S} {text}\n")
+        replace(self.attempt.file(PROGRESS), {"doing": text})
+
+
+def set_up(site: Site) -> None:
+    """Make the container and start it; raise Ended where that is not possible. No container of the name exists yet."""
+    site.attempt.file(STARTING).unlink(missing_ok=True)
+    info = site.patience.ask(site.engine.info)
+    image = _have_image(site, info)
+    assets = [prepare_asset(asset, site.setup) for asset in site.job.assets]
+    local = site.options.address.is_local
+    cores, pin_note = pick_cores(site.job.pin_cores) if local else ((), "the engine is on another machine")
+    body = container_request(site.job, site.options, image, home=site.home, cores=cores)
+    site.attempt.file(CREATING).touch()
+    site.patience.ask(lambda: _create(site, body))
+    site.patience.ask_long(lambda: site.engine.put_files(site.name, ROOT, input_files(site.job, site.options, assets)))
+    record = container_record(
+        site.job,
+        host=host_of(info, local=local),
+        engine=engine_facts(site.patience.ask(site.engine.version), info),
+        image=image,
+        assets=assets,
+        cores=cores,
+        pin_note=pin_note,
+    )
+    replace(site.attempt.file("environment.json"), record)
+    site.patience.check()
+    site.attempt.file(STARTING).touch()
+    _start(site)
+
+
+def _have_image(site: Site, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the image as the engine describes it, pulled now unless it is there."""
+    image = image_of(site.job)
+    shelf = Shelf(folder=site.setup.cache / "images", keep=site.options.keep_images)
+    found = site.patience.ask(lambda: site.engine.find_image(image.reference))
+    if found is None:
+        folder = _image_folder(info) if site.options.address.is_local else None
+        free_bytes = site.options.min_free_bytes
+        site.patience.ask(lambda: make_room(site.engine, shelf, folder, min_free_bytes=free_bytes, tell=site.tell))
+        site.tell(f"pulling {image.reference}")
+        shelf.note(image)
+        site.patience.ask_long(lambda: pull(site.engine, image, site.login, site.tell))
+        found = site.patience.ask(lambda: site.engine.find_image(image.reference))
+    elif shelf.has(image):
+        shelf.note(image)
+    if found is None:
+        raise Ended(JobOutcome.INFRA_FAILED, f"{image.reference} was removed while it was being used")
+    site.tell(f"using {image.reference}, {found.get('Id')}")
+    return found
+
+
+def _image_folder(info: Mapping[str, Any]) -> Path | None:
+    """Return where the engine keeps images; None where it does not say, or speaks of another file system."""
+    folder = Path(str(info.get("DockerRootDir") or "/nonexistent"))
+    try:
+        return folder if folder.is_dir() else None
+    except OSError:
+        return None
+
+
+def _create(site: Site, body: Mapping[str, Any]) -> None:
+    """Make the container; one of that name that is there already was made by an unheard answer."""
+    try:
+        site.engine.create(site.name, body)
+    except EngineRefused as error:
+        if site.engine.inspect(site.name) is None:
+            raise Ended(JobOutcome.INFRA_FAILED, f"the engine refuses this container: {error}") from error
+
+
+def _start(site: Site) -> None:
+    try:
+        site.patience.ask(lambda: site.engine.start(site.name))
+    except EngineRefused as error:
+        raise _explain_start(error, site.job) from error
+    note_start(site.attempt)
+
+
+def note_start(attempt: Attempt) -> None:
+    """Write down that the program runs, since when by this machine's clock, and in which life of the machine."""
+    if not attempt.file("running.json").exists():
+        now = datetime.now(UTC).isoformat()
+        boot = identify(1).get("boot")
+        replace(attempt.file("running.json"), {"started_at": now, "boot": boot})
+
+
+def _explain_start(error: EngineRefused, job: JobSpec) -> Ended:
+    said = " ".join(str(error).split())[:400]
+    if _NO_COMMAND.search(str(error)):
+        return Ended(JobOutcome.TOOL_FAILED, f"the image cannot run {job.program!r}: {said}")
+    if job.gpus and _NO_GPU.search(str(error)):
+        return Ended(JobOutcome.INFRA_FAILED, f"the engine cannot hand out {job.gpus} GPU(s): {said}")
+    return Ended(JobOutcome.INFRA_FAILED, f"the container could not be started: {said}")
+
+
+def asset_setup(
+    attempt: Attempt,
+    job: JobSpec,
+    *,
+    cache: Path,
+    uv: str | None,
+    variables: Mapping[str, str],
+    check: Callable[[], None],
+) -> Setup:
+    """Return what making assets on this machine needs to know; its deadline is the whole set-up's."""
+    return Setup(
+        cache=cache,
+        uv=uv,
+        variables=variables,
+        log=attempt.file("setup.log"),
+        deadline=time.monotonic() + job.setup_timeout_s,
+        limit_s=job.setup_timeout_s,
+        started=lambda _: None,
+        check=check,
+    )
+
+
+def setup_too_late(site_log: Path, limit_s: float) -> Ended:
+    """Return the end of a set-up that took too long, with what it was doing."""
+    doing = last_line(site_log) or "waiting for the engine"
+    return Ended(JobOutcome.INFRA_FAILED, f"set-up took longer than its limit of {limit_s:g} s; it was at: {doing}")
+
+
+def assets_bytes(assets: Sequence[MadeAsset]) -> int:
+    """Return the room that assets take."""
+    return sum(asset.size_bytes for asset in assets)
