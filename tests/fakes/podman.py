@@ -113,6 +113,11 @@ class Podman:
         """Return the names of all containers, running or not."""
         return self.run("ps", "--all", "--format", "{{.Names}}").split()
 
+    def started(self) -> list[str]:
+        """Return the name of a container for each time that one was started, gone ones too."""
+        only = ["--stream=false", "--filter", "event=start", "--format", "{{.Name}}"]
+        return self.run("events", *only).split()
+
     def clean(self) -> None:
         """Remove everything: containers, volumes, images."""
         self.run("rm", "--all", "--force", "--time", "0")

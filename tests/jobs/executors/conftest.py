@@ -13,6 +13,8 @@ import pytest
 
 from jobs.executors import local
 from jobs.protocols import Executor, JobSpec, JobState, JobStatus
+from tests.fakes.podman import Podman, serve_podman
+from tests.fakes.registry import make_image
 from tests.fakes.slurm import Cluster
 
 WRITES_RESULT = """
@@ -27,6 +29,19 @@ WRITES_RESULT = """
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for all tests: environments are kept by content, so sharing them is what is promised."""
     return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def podman() -> Iterator[Podman]:
+    """One Podman for all tests; a test leaves no container of its own behind."""
+    with serve_podman() as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def shell_image(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the digest of `localhost/bench`, an image with a shell."""
+    return podman.load(make_image(tmp_path_factory.mktemp("images"), name="bench"), "localhost/bench:1.0")
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from jobs.errors import UserError
-from jobs.executors import local, replay, slurm
+from jobs.executors import docker_engine, local, replay, slurm
 from jobs.protocols import Executor, JobOutcome, JobSpec, JobState, JobStatus
+from tests.fakes.podman import Podman
 
 HANGS = """
     import time
@@ -85,8 +86,34 @@ def _slurm_case(
     return replace(case, make=make, make_endless=make)
 
 
+def _podman_case(podman: Podman, digest: str, folder: Path, cache: Path) -> Case:
+    def make() -> Executor:
+        return docker_engine.create({"engine": podman.url, "min_free_gb": 0.01}, folder=folder, cache=cache)
+
+    def job(key: str, script: str) -> JobSpec:
+        named = {"component": "thing", "version": "1.0", "build_kind": "image", "build_digest": digest}
+        return JobSpec(key=key, build_location="localhost/bench:1.0", program="sh", arguments=("-c", script), **named)
+
+    def times_run(spec: JobSpec) -> int:
+        return sum(name.endswith(spec.key) and _home(folder) in name for name in podman.started())
+
+    return Case(
+        make=make,
+        make_endless=make,
+        quick=job("quick-1", "echo '{}' > result.json"),
+        endless=job("endless-1", "trap 'exit 0' TERM; sleep 600 & wait"),
+        times_run=times_run,
+    )
+
+
+def _home(folder: Path) -> str:
+    file = folder / ".engine.json"
+    return str(json.loads(file.read_text())["home"]) if file.exists() else "none"
+
+
 @pytest.fixture(
     params=[
+        pytest.param(_podman_case, id="docker_engine", marks=pytest.mark.real("podman")),
         pytest.param(_local_case, id="local"),
         pytest.param(_replay_case, id="replay"),
         pytest.param(_slurm_case, id="slurm", marks=pytest.mark.real("slurm")),
@@ -97,6 +124,9 @@ def case(
 ) -> Case:
     if request.param is _slurm_case:
         return _slurm_case(folder, cache, job, tmp_path, request.getfixturevalue("slurm_options"))
+    if request.param is _podman_case:
+        podman, digest = request.getfixturevalue("podman"), request.getfixturevalue("shell_image")
+        return _podman_case(podman, digest, folder, tmp_path / "cache")
     made: Case = request.param(folder, cache, job, tmp_path)
     return made
 
@@ -227,6 +257,8 @@ def test_a_requirement_that_is_an_option_is_refused(case: Case, requirement: str
 def test_an_unknown_option_is_an_error_with_the_near_match(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="Did you mean 'index_url'"):
         local.create({"index_ur": ""}, folder=tmp_path, cache=tmp_path)
+    with pytest.raises(UserError, match="Did you mean 'engine'"):
+        docker_engine.create({"engin": ""}, folder=tmp_path, cache=tmp_path)
     with pytest.raises(UserError, match="Did you mean 'recordings'"):
         replay.create({"recording": "x"}, folder=tmp_path, cache=tmp_path)
     with pytest.raises(UserError, match="Did you mean 'partition'"):
