@@ -13,7 +13,7 @@ import typer
 from pydantic import BaseModel
 
 from tracker.cli.__main__ import make_app
-from tracker.settings import RuleSettings, Settings, SlackSettings
+from tracker.settings import RegistrySettings, RuleSettings, Settings, SlackSettings, SourceSettings
 
 ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -89,7 +89,13 @@ def settings_of(model: type[BaseModel], prefix: str = "") -> list[str]:
 
 @pytest.mark.parametrize(
     "setting",
-    [*settings_of(Settings), *settings_of(SlackSettings, "slack."), *settings_of(RuleSettings, "rules.")],
+    [
+        *settings_of(Settings),
+        *settings_of(SlackSettings, "slack."),
+        *settings_of(SourceSettings, "sources."),
+        *settings_of(RegistrySettings, "registries."),
+        *settings_of(RuleSettings, "rules."),
+    ],
 )
 def test_every_setting_is_described_in_the_guide(setting: str):
     guide = "\n".join(text_of(name) for name in tracked("tracker/guide/*.md"))

@@ -94,9 +94,14 @@ class App:
         return find_suite(name, self.settings.suite_folders)
 
     def open_source(self, kind: str, options: Mapping[str, Any]) -> ReleaseSource:
-        """Return the release source of a kind, set up with a suite's options; recordings are where the settings say."""
+        """Return the release source of a kind, set up with these options and with what the settings say of its kind."""
         given = {"path": str(self.settings.recordings), **options} if kind == "recorded" else options
-        source: ReleaseSource = plugins.load("source", kind).create(given)
+        more: dict[str, Any] = {}
+        if kind == "oci_registry":
+            from tracker.registries import registry_accesses
+
+            more = {"accesses": registry_accesses(self.settings), "cache": self.settings.home / "cache" / "registries"}
+        source: ReleaseSource = plugins.load("source", kind).create(given, **more)
         return source
 
     def open_executor(self, name: str) -> Executor:

@@ -23,7 +23,7 @@ from tracker.pipeline.ingest import ingest
 from tracker.pipeline.notify import notify
 from tracker.pipeline.plan import plan
 from tracker.pipeline.summarize import summarize
-from tracker.pipeline.watch import watch
+from tracker.pipeline.watch import ask_source, watch, watched_sources
 
 log = EventLog(__name__)
 
@@ -78,6 +78,13 @@ class Daemon:
 
     def look(self) -> None:
         """Ask the sources that are due and plan what is new."""
+        for source in watched_sources(self._app.context):
+            if self._stopping.is_set():
+                return
+            try:
+                ask_source(self._app.context, source)
+            except JobsError as error:
+                log.warning("source.failed", source=source.name, why=str(error))
         for suite in self._app.settings.suites:
             if self._stopping.is_set():
                 return

@@ -10,10 +10,19 @@ import os
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote, urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -40,6 +49,45 @@ class SlackSettings(_Part):
     token: SecretStr | None = Field(None, description="Bot token (xoxb-...), best given as TRACKER_SLACK__TOKEN")
     channel: str | None = Field(None, description="Channel id (C0123456789) or name (#perf)")
     api_url: str = Field("https://slack.com/api/", description="Slack's API; another address for a proxy or a test")
+
+
+class SourceSettings(BaseModel):
+    """A release source that is watched whether or not a suite measures what it finds."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    component: str = Field(
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$", description="Component whose releases it lists, such as tensorrt-llm"
+    )
+    kind: str = Field(description="Kind of source: oci_registry, package_index, folder; its options stand beside it")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What stands beside component and kind."""
+        return dict(self.model_extra or {})
+
+
+class RegistrySettings(_Part):
+    """How one container registry is reached; without an entry it is asked as anybody, or with docker's login."""
+
+    host: str = Field(description="The registry as image names begin with it: nvcr.io, docker.io, 10.0.0.7:5000")
+    username: str | None = Field(None, description="User name; $oauthtoken for an NGC API key")
+    password: SecretStr | None = Field(None, description="Password or token; better one of the next two")
+    password_file: Path | None = Field(None, description="File whose first line is the password")
+    password_variable: str | None = Field(None, description="Environment variable that holds the password")
+    plain_http: bool = Field(False, description="Ask without TLS; only for a registry in a network of your own")
+    ca_file: Path | None = Field(None, description="Certificates to trust instead of the usual ones")
+
+    @model_validator(mode="after")
+    def _is_a_login(self) -> Self:
+        """Return itself; ValueError where a user name and exactly one place of the password do not go together."""
+        given = [name for name in ("password", "password_file", "password_variable") if getattr(self, name) is not None]
+        if len(given) != (self.username is not None):
+            raise ValueError(
+                "expected a username with one of password, password_file, password_variable, or neither; found "
+                f"{'a' if self.username else 'no'} username with {' and '.join(given) or 'none of them'}"
+            )
+        return self
 
 
 class RuleSettings(_Part):
@@ -94,6 +142,9 @@ class Settings(BaseSettings):
     watch_every_s: float = Field(
         3600, ge=1, le=366 * 86_400, description="Seconds between two looks at a release source"
     )
+    measure_pushed_again: bool = Field(
+        True, description="Measure a release again when its tag is pushed again with other content"
+    )
     backfill: bool = Field(True, description="Measure older releases too, at low priority")
     max_attempts: int = Field(3, ge=1, le=20, description="Tries of one run when the infrastructure fails")
     lease_s: float = Field(
@@ -102,6 +153,8 @@ class Settings(BaseSettings):
     keep_outputs_days: int = Field(365, ge=1, le=36_500, description="Days that `tracker prune` leaves outputs alone")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged")
     slack: SlackSettings = Field(SlackSettings(), description="Slack")
+    sources: list[SourceSettings] = Field([], description="Release sources watched without a suite")
+    registries: list[RegistrySettings] = Field([], description="Logins at container registries")
     rules: list[RuleSettings] = Field([RuleSettings(name="default")], description="Who is told about which changes")
 
     @property
@@ -208,9 +261,14 @@ def _explain(error: ValidationError, file: Path) -> str:
 
 def _may_be_secret(where: str) -> bool:
     """Return whether what stands at a wrong place may be, or hold, a token or a password."""
-    return "token" in where or where in ("slack", "database_url")
+    return "token" in where or where.split(".")[0] == "registries" or where in ("slack", "database_url")
 
 
 def _model_at(path: tuple[int | str, ...]) -> type[BaseModel]:
-    parts: dict[int | str, type[BaseModel]] = {"slack": SlackSettings, "rules": RuleSettings}
+    parts: dict[int | str, type[BaseModel]] = {
+        "slack": SlackSettings,
+        "rules": RuleSettings,
+        "sources": SourceSettings,
+        "registries": RegistrySettings,
+    }
     return parts.get(path[0], Settings) if path else Settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -95,25 +95,34 @@ def word_release(item: ReleaseItem) -> str:
 
 
 def check(suite: SuiteNames = None, as_json: Json = False) -> None:
-    """Ask the release sources now and plan what is new."""
+    """Ask the release sources now and plan what is new: those of the suites, and those of the settings.
+
+    JSON: `items`, one for each `suite` or `source`: `new_builds`, `planned_runs`.
+    """
     with opened(suites=suite or None) as app:
         from tracker.cli.access import note_queued
         from tracker.pipeline.plan import plan
-        from tracker.pipeline.watch import watch
+        from tracker.pipeline.watch import ask_source, watch, watched_sources
 
-        found = []
+        found: list[dict[str, Any]] = []
+        for source in [] if suite else watched_sources(app.context):
+            note(f"{source.component}: asking {source.kind} ...")
+            new = ask_source(app.context, source, force=True)
+            found.append({"suite": None, "source": source.name, "new_builds": new, "planned_runs": None})
         for name in app.settings.suites:
             note(f"{name}: asking its source ...")
             new = watch(app.context, name, force=True)
-            found.append({"suite": name, "new_builds": new, "planned_runs": plan(app.context, name)})
+            planned = plan(app.context, name)
+            found.append({"suite": name, "source": None, "new_builds": new, "planned_runs": planned})
         if any(one["planned_runs"] for one in found):
             note_queued(app)
     if as_json:
         write_json({"items": found, "next": None})
         return
-    columns = (Column(title="suite"), Column(title="new builds", right=True), Column(title="planned runs", right=True))
-    rows = [(one["suite"], one["new_builds"], one["planned_runs"]) for one in found]
-    write_table(columns, rows, empty="no suite is set up; name one with --suite")
+    asked = Column(title="suite or source", give=True)
+    columns = (asked, Column(title="new builds", right=True), Column(title="planned runs", right=True))
+    rows = [(one["suite"] or one["source"], one["new_builds"], one["planned_runs"]) for one in found]
+    write_table(columns, rows, empty="no suite and no source is set up; name one with --suite")
 
 
 def add(

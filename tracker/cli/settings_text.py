@@ -10,7 +10,14 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from tracker.settings import RuleSettings, Settings, SlackSettings
+from tracker.settings import RegistrySettings, RuleSettings, Settings, SlackSettings, SourceSettings
+
+LISTS: tuple[tuple[str, str, type[BaseModel]], ...] = (
+    ("sources", "What is watched without a suite; several [[sources]] may stand one after another.", SourceSettings),
+    ("registries", "Logins at container registries; one [[registries]] for each.", RegistrySettings),
+    ("rules", "Who is told of what; several [[rules]] may stand one after another.", RuleSettings),
+)
+"""Settings that are lists of tables."""
 
 HEAD = """# Settings of the release regression tracker. Each line shows a default: take the `#` away to change it.
 # A variable wins over this file: TRACKER_PORT=9000, TRACKER_SLACK__CHANNEL='#perf'.
@@ -19,16 +26,20 @@ HEAD = """# Settings of the release regression tracker. Each line shows a defaul
 
 def write_settings() -> str:
     """Return a whole tracker.toml in which every setting is explained and none is changed."""
-    parts = [HEAD, *(_entry(name, field) for name, field in _plain_fields(Settings))]
-    parts += ["# [slack]\n" + "".join(_entry(name, field) for name, field in _plain_fields(SlackSettings))]
-    rules = "".join(_entry(name, field) for name, field in _plain_fields(RuleSettings))
-    parts.append("# Who is told of what; several [[rules]] may stand one after another.\n# [[rules]]\n" + rules)
+    parts = [HEAD, _entries(Settings)]
+    parts += ["# [slack]\n" + _entries(SlackSettings)]
+    parts += [f"# {title}\n# [[{name}]]\n" + _entries(model) for name, title, model in LISTS]
     return "\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
 def _plain_fields(model: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
     """Return the settings of a table that are not tables themselves; the home folder is set by a variable."""
-    return [(name, field) for name, field in model.model_fields.items() if name not in ("home", "slack", "rules")]
+    tables = {"home", "slack", *(name for name, _, _ in LISTS)}
+    return [(name, field) for name, field in model.model_fields.items() if name not in tables]
+
+
+def _entries(model: type[BaseModel]) -> str:
+    return "".join(_entry(name, field) for name, field in _plain_fields(model))
 
 
 def _entry(name: str, field: FieldInfo) -> str:

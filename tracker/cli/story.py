@@ -11,7 +11,7 @@ from tracker.cli.estimate import FirstSet, Pace, planned_runs
 from tracker.cli.output import format_duration
 from tracker.cli.results import lay_out_results
 from tracker.pipeline.plan import hardware_problem
-from tracker.pipeline.watch import source_name
+from tracker.pipeline.watch import source_of
 from tracker.store import catalog, series
 from tracker.store.views.overview import SourceView, list_sources
 
@@ -63,7 +63,7 @@ class Story:
 
     def _tell_source(self, suite: Suite) -> bool:
         """Say what became of looking for releases; return whether some are known."""
-        name = source_name(suite)
+        name = source_of(suite).name
         if problem := hardware_problem(suite, self._app.place):
             self._once(f"{suite.name}: {problem}; its runs wait for a host that has it")
         with self._app.store.read() as session:

@@ -23,6 +23,7 @@ from tracker.store.tables import BuildRow, ReleaseRow
 
 log = EventLog(__name__)
 
+IMAGE = "image"
 PRIORITY_REQUESTED = 200
 PRIORITY_FIRST = 100
 PRIORITY_NEW = 90
@@ -51,6 +52,7 @@ def plan(context: Context, suite_name: str) -> int:
     with context.store.read() as session:
         component = catalog.known_component(session, suite.component)
         builds = catalog.current_builds(session, component) if component else []
+    builds = [(r, b) for r, b in builds if b.replaces is None or context.settings.measure_pushed_again]
     wanted = choose_releases(suite, builds, backfill=context.settings.backfill)
     now = context.clock.now()
     with context.store.write() as session:
@@ -97,9 +99,10 @@ def save_revision(session: Session, suite: Suite, *, now: datetime) -> int:
 def choose_releases(suite: Suite, builds: Sequence[tuple[ReleaseRow, BuildRow]], *, backfill: bool) -> list[Wanted]:
     """Return the releases to measure: the suite's first ones, new ones, then older ones in batches, newest first.
 
-    A release may have builds for several platforms, as this host was upgraded; the one seen last fits it now.
+    A release may have wheels for several platforms, as this host was upgraded; the one seen last fits it now. Images
+    are for the platforms that were asked for.
     """
-    newest = {(r.id, b.variant, b.kind): (r, b) for r, b in builds}.values()
+    newest = {(r.id, b.variant, b.kind, b.platform if b.kind == IMAGE else ""): (r, b) for r, b in builds}.values()
     usable = [(r, b) for r, b in newest if why_not(r, b) is None and r.track in suite.releases.tracks]
     early = set(suite.releases.tracks) != {"stable"}
     fitting = match_versions(suite.releases.versions, [r.identity for r, _ in usable], prereleases=early)
@@ -140,7 +143,7 @@ def _planned(
 ) -> list[PlannedRun]:
     return [
         PlannedRun(
-            key=run_key(one.build, config, place, repeat),
+            key=run_key(one.release, one.build, config, place, repeat),
             build_id=one.build.id or 0,
             config_id=config_id,
             suite_revision_id=revision,
@@ -154,9 +157,14 @@ def _planned(
     ]
 
 
-def run_key(build: BuildRow, config: Config, place: Place, repeat: int) -> str:
-    """Return the idempotency key of a planned run."""
-    parts = (build.digest, build.platform, config.fingerprint, place.hardware_fingerprint, str(repeat))
+def run_key(release: ReleaseRow, build: BuildRow, config: Config, place: Place, repeat: int) -> str:
+    """Return the idempotency key of a planned run.
+
+    One image may be published as several releases, as when a candidate is tagged as final: each is measured.
+    """
+    parts = [build.digest, build.platform, config.fingerprint, place.hardware_fingerprint, str(repeat)]
+    if build.kind == IMAGE:
+        parts.append(release.identity)
     return fingerprint("run", "\0".join(parts))
 
 

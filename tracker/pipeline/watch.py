@@ -1,11 +1,18 @@
-"""watch: asks each suite's source what is published and keeps the releases and builds it did not know."""
+"""watch: asks each release source what is published and keeps the releases and builds it did not know.
+
+Sources stand in suites and, for releases that are watched without being measured, in the settings.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from jobs.errors import JobsError
+from jobs.errors import JobsError, TryLater
 from jobs.protocols import PublishedBuild, SourceAnswer
 from jobs.releases import read_tag
 from jobs.suite import Suite, load_suite
@@ -13,6 +20,7 @@ from tracker.logs import EventLog
 from tracker.pipeline.context import Context
 from tracker.store import audit, catalog
 from tracker.store.engine import Session
+from tracker.store.tables import CursorRow
 
 log = EventLog(__name__)
 
@@ -20,57 +28,114 @@ RETRY_AFTER = timedelta(minutes=1)
 """A source that did not answer is asked again so soon, or after the usual time where that is shorter."""
 
 
+GONE = "its tag is no longer in the registry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """One release source of one component."""
+
+    component: str
+    kind: str
+    options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name in the store: the same for all that ask the same."""
+        return f"{self.component} {self.kind} {json.dumps(dict(self.options), sort_keys=True, default=str)}"
+
+
 def watch(context: Context, suite_name: str, *, force: bool = False) -> int:
-    """Ask the suite's source if it is time (or `force`); return how many new builds there are.
+    """Ask the suite's source if it is time (or `force`); return how many new builds there are."""
+    return ask_source(context, source_of(load_suite(context.find_suite(suite_name))), force=force)
+
+
+def source_of(suite: Suite) -> Watched:
+    """Return the source that a suite names."""
+    return Watched(component=suite.component, kind=suite.source.kind, options=suite.source.options)
+
+
+def watched_sources(context: Context) -> list[Watched]:
+    """Return the sources that the settings name, whatever suites there are."""
+    return [
+        Watched(component=source.component, kind=source.kind, options=source.options)
+        for source in context.settings.sources
+    ]
+
+
+def ask_source(context: Context, watched: Watched, *, force: bool = False) -> int:
+    """Ask a source if it is time (or `force`); return how many new builds there are.
 
     An unreachable source, or one that answers rubbish, is noted on its cursor and changes nothing else; with `force`
     its error is raised too. That it was asked is noted with what came of it: killed meanwhile, it is asked again.
     """
-    suite = load_suite(context.find_suite(suite_name))
-    name = source_name(suite)
     now = context.clock.now()
     with context.store.write() as session:
-        cursor = catalog.cursor_of(session, name)
-        wait = timedelta(seconds=context.settings.watch_every_s)
-        if cursor.problem is not None:
-            wait = min(wait, RETRY_AFTER)
-        if not force and cursor.asked_at is not None and now - cursor.asked_at < wait:
+        cursor = catalog.cursor_of(session, watched.name)
+        if not force and not _is_due(cursor, timedelta(seconds=context.settings.watch_every_s), now):
             return 0
     try:
-        answer = context.open_source(suite.source.kind, suite.source.options).list_builds()
+        answer = context.open_source(watched.kind, watched.options).list_builds()
     except JobsError as error:
-        _note_problem(context, name, str(error), now)
+        _note_problem(context, watched.name, error, now)
         if force:
             raise
         return 0
     with context.store.write() as session:
-        return _keep_answer(session, suite.component, name, answer, now=now, who=context.owner)
+        return _keep_answer(session, watched, answer, now=now, who=context.owner)
 
 
-def source_name(suite: Suite) -> str:
-    """Return the source's name in the store: its kind and options, for one component."""
-    return f"{suite.component} {suite.source.kind} {json.dumps(suite.source.options, sort_keys=True, default=str)}"
+def _is_due(cursor: CursorRow, every: timedelta, now: datetime) -> bool:
+    """Return whether a source is to be asked: after its time, earlier where it failed, never while it said not to."""
+    if cursor.ask_after is not None and now < cursor.ask_after:
+        return False
+    wait = every if cursor.problem is None else min(every, RETRY_AFTER)
+    return cursor.asked_at is None or now - cursor.asked_at >= wait
 
 
-def _note_problem(context: Context, name: str, problem: str, now: datetime) -> None:
+def _note_problem(context: Context, name: str, error: JobsError, now: datetime) -> None:
+    after_s = error.after_s if isinstance(error, TryLater) else None
     with context.store.write() as session:
         cursor = catalog.cursor_of(session, name)
-        cursor.asked_at, cursor.problem = now, problem
-    log.warning("source.unavailable", source=name, why=problem)
+        cursor.asked_at, cursor.problem = now, str(error)
+        cursor.ask_after = None if after_s is None else now + timedelta(seconds=after_s)
+    log.warning("source.unavailable", source=name, why=str(error))
 
 
-def _keep_answer(session: Session, component: str, name: str, answer: SourceAnswer, *, now: datetime, who: str) -> int:
+def _keep_answer(session: Session, watched: Watched, answer: SourceAnswer, *, now: datetime, who: str) -> int:
     """Store what is new in one transaction; what was there before the first answer is history."""
-    cursor = catalog.cursor_of(session, name)
+    cursor = catalog.cursor_of(session, watched.name)
     first_answer = cursor.answered_at is None
     unchanged = cursor.cursor == answer.cursor
     cursor.asked_at, cursor.answered_at, cursor.problem, cursor.cursor = now, now, None, answer.cursor
+    cursor.ask_after = None
     if unchanged:
         return 0
+    component = watched.component
     new = keep_builds(session, component, answer.builds, now=now, who=who, historic=first_answer)
+    if answer.scope is not None:
+        _keep_missing(session, component, answer, answer.scope, now=now, who=who)
     for tag, reason in answer.unreadable:
-        log.warning("source.entry_unreadable", source=name, entry=tag, why=reason)
+        log.warning("source.entry_unreadable", source=watched.name, entry=tag, why=reason)
+    if answer.left_out:
+        reasons = Counter(reason for _, reason in answer.left_out).most_common(3)
+        why = "; ".join(f"{number}: {reason}" for reason, number in reasons)
+        log.info("source.left_out", source=watched.name, names=len(answer.left_out), why=why)
     return new
+
+
+def _keep_missing(
+    session: Session, component: str, answer: SourceAnswer, scope: str, *, now: datetime, who: str
+) -> None:
+    """Note the builds whose tags were deleted; whatever the answer names in any way is there."""
+    names = {build.tag for build in answer.builds} | {name for name, _ in (*answer.left_out, *answer.unreadable)}
+    digests = {build.digest for build in answer.builds}
+    component_id = catalog.component_id(session, component)
+    for release, build in catalog.withdraw_missing(
+        session, component_id, scope, names=names, digests=digests, why=GONE
+    ):
+        subject = f"{component}/{release.identity}"
+        audit.record(session, at=now, who=who, event="build:gone", subject=subject, tag=build.tag, digest=build.digest)
 
 
 def keep_builds(
@@ -88,16 +153,21 @@ def keep_builds(
     for build in builds:
         tag = read_tag(build.tag, component)
         row, _ = catalog.save_release(session, component_id, tag, now=now, historic=historic)
-        _, is_new = catalog.save_build(session, row, build, "-".join(tag.variant), now=now)
+        saved, is_new = catalog.save_build(session, row, build, "-".join(tag.variant), now=now)
+        inside = {name: version for name, version in build.contains.items() if name != component}
+        catalog.save_contents(session, saved.id or 0, inside)
+        replaced = saved.replaces if is_new else catalog.restore_build(session, saved, build.tag, now=now)
         if is_new:
             new += 1
+        if is_new or replaced:
             audit.record(
                 session,
                 at=now,
                 who=who,
-                event="build:seen",
+                event="build:pushed_again" if replaced else "build:seen",
                 subject=f"{component}/{row.identity}",
                 tag=build.tag,
                 digest=build.digest,
+                **({"replaces": replaced} if replaced else {}),
             )
     return new

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import update
@@ -14,7 +15,15 @@ from jobs.protocols import PublishedBuild
 from jobs.releases import ORDER_RULE_REVISION, Tag, read_tag
 from tracker.errors import UserError
 from tracker.store.engine import insert_new
-from tracker.store.tables import BuildRow, ComponentRow, ConfigRow, CursorRow, ReleaseRow, SuiteRevisionRow
+from tracker.store.tables import (
+    BuildRow,
+    ComponentRow,
+    ConfigRow,
+    ContainsRow,
+    CursorRow,
+    ReleaseRow,
+    SuiteRevisionRow,
+)
 
 
 def component_id(session: Session, slug: str) -> int:
@@ -50,7 +59,10 @@ def save_release(
 def save_build(
     session: Session, release: ReleaseRow, build: PublishedBuild, variant: str, *, now: datetime
 ) -> tuple[BuildRow, bool]:
-    """Return the build's row and whether it is new; a newer one of its platform and variant supersedes it."""
+    """Return the build's row and whether it is new; a newer one of its platform and variant supersedes it.
+
+    Where its own tag named the superseded one before, it says so (`replaces`): it was pushed again.
+    """
     found = session.exec(
         select(BuildRow).where(
             BuildRow.release_id == release.id, BuildRow.digest == build.digest, BuildRow.platform == build.platform
@@ -58,19 +70,13 @@ def save_build(
     ).first()
     if found is not None:
         found.yanked, found.misfit, found.location = build.yanked, build.misfit, build.location
+        found.facts = _as_json(build.facts) if build.facts else found.facts
         session.add(found)
         return found, False
-    session.execute(
-        update(BuildRow)
-        .where(
-            col(BuildRow.release_id) == release.id,
-            col(BuildRow.variant) == variant,
-            col(BuildRow.kind) == build.kind,
-            col(BuildRow.platform) == build.platform,
-            col(BuildRow.superseded_at).is_(None),
-        )
-        .values(superseded_at=now)
-    )
+    older = _standing(session, release.id or 0, build.kind, build.platform, variant)
+    for one in older:
+        one.superseded_at = now
+        session.add(one)
     row = BuildRow(
         release_id=release.id or 0,
         kind=build.kind,
@@ -84,6 +90,8 @@ def save_build(
         yanked=build.yanked,
         misfit=build.misfit,
         first_seen_at=now,
+        replaces=next((one.digest for one in older if one.tag == build.tag), None),
+        facts=_as_json(build.facts),
     )
     session.add(row)
     if build.published_at and (release.published_at is None or build.published_at < release.published_at):
@@ -91,6 +99,66 @@ def save_build(
         session.add(release)
     session.flush()
     return row, True
+
+
+def _standing(session: Session, release_id: int, kind: str, platform: str, variant: str) -> Sequence[BuildRow]:
+    """Return the builds of a release, kind, platform and variant that no newer one has superseded: one, if any."""
+    return session.exec(
+        select(BuildRow).where(
+            BuildRow.release_id == release_id,
+            BuildRow.kind == kind,
+            BuildRow.platform == platform,
+            BuildRow.variant == variant,
+            col(BuildRow.superseded_at).is_(None),
+        )
+    ).all()
+
+
+def restore_build(session: Session, row: BuildRow, tag: str, *, now: datetime) -> str | None:
+    """Have a superseded build stand again where its tag was moved back to it; return the digest it replaces, or None.
+
+    Several tags of one release may name different builds: only the tag that names the present one moves it.
+    """
+    if row.superseded_at is None:
+        return None
+    newer = [one for one in _standing(session, row.release_id, row.kind, row.platform, row.variant) if one.tag == tag]
+    if not newer or row.tag != tag:
+        return None
+    for one in newer:
+        one.superseded_at = now
+        session.add(one)
+    row.superseded_at, row.replaces = None, newer[0].digest
+    session.add(row)
+    session.flush()
+    return row.replaces
+
+
+def save_contents(session: Session, build_id: int, contains: Mapping[str, str]) -> None:
+    """Keep which versions of other components are inside a build, those not known yet."""
+    rows = [{"build_id": build_id, "component": name, "version": version} for name, version in contains.items()]
+    insert_new(session, ContainsRow, rows)
+
+
+def withdraw_missing(
+    session: Session, component: int, scope: str, *, names: Collection[str], digests: Collection[str], why: str
+) -> list[tuple[ReleaseRow, BuildRow]]:
+    """Mark the standing builds whose location begins with `scope` and whose tag and digest are gone; return them."""
+    gone = [
+        (release, build)
+        for release, build in current_builds(session, component)
+        if build.location.startswith(scope)
+        and build.yanked is None
+        and build.tag not in names
+        and build.digest not in digests
+    ]
+    for _, build in gone:
+        build.yanked = why
+        session.add(build)
+    return gone
+
+
+def _as_json(facts: Mapping[str, str]) -> str:
+    return json.dumps(dict(facts), sort_keys=True, ensure_ascii=False)
 
 
 def known_component(session: Session, slug: str) -> int | None:

@@ -18,7 +18,7 @@ from tracker.store.views.runs import RunItem, list_runs
 
 RELEASE, COMPONENT, BUILD, RUN = table("release"), table("component"), table("build"), table("run")
 VERDICT, SERIES, CHANGE, SUMMARY = table("verdict"), table("series"), table("change_point"), table("summary")
-MEASUREMENT, ENVIRONMENT = table("measurement"), table("environment")
+MEASUREMENT, ENVIRONMENT, CONTAINS = table("measurement"), table("environment"), table("contains")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,12 @@ class Build:
     yanked: str | None
     misfit: str | None
     superseded: bool
+    replaces: str | None
+    """The digest its tag named before it was pushed again."""
+    facts: Mapping[str, str]
+    """What it says of itself: versions inside, the commit it was made from."""
+    contains: Mapping[str, str]
+    """Other components inside it, with their versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +253,8 @@ def load_summaries(
 
 
 def _load_builds(session: Session, release_id: int) -> tuple[Build, ...]:
-    rows = session.execute(select(BUILD).where(BUILD.c.release_id == release_id).order_by(BUILD.c.id))
+    rows = session.execute(select(BUILD).where(BUILD.c.release_id == release_id).order_by(BUILD.c.id)).all()
+    contents = _load_contents(session, [row.id for row in rows])
     return tuple(
         Build(
             kind=row.kind,
@@ -260,9 +267,21 @@ def _load_builds(session: Session, release_id: int) -> tuple[Build, ...]:
             yanked=row.yanked,
             misfit=row.misfit,
             superseded=row.superseded_at is not None,
+            replaces=row.replaces,
+            facts=read_json(row.facts),
+            contains=contents[row.id],
         )
         for row in rows
     )
+
+
+def _load_contents(session: Session, build_ids: Collection[int]) -> Mapping[int, dict[str, str]]:
+    """Return build id -> component inside it -> its version."""
+    found: dict[int, dict[str, str]] = {build_id: {} for build_id in build_ids}
+    rows = session.execute(select(CONTAINS).where(CONTAINS.c.build_id.in_(build_ids)).order_by(CONTAINS.c.component))
+    for row in rows:
+        found[row.build_id][row.component] = row.version
+    return found
 
 
 def _load_environments(session: Session, release_id: int) -> tuple[Mapping[str, Any], ...]:

@@ -1,0 +1,50 @@
+"""From the settings to the logins at container registries, each password read where the settings say it is."""
+
+from __future__ import annotations
+
+import os
+
+from jobs.errors import UserError
+from jobs.sources.oci_registry import Login, RegistryAccess
+from tracker.settings import RegistrySettings, Settings
+
+
+def registry_accesses(settings: Settings) -> list[RegistryAccess]:
+    """Return how each registry of the settings is reached; UserError where a password is not where it should be."""
+    return [
+        RegistryAccess(
+            host=one.host,
+            login=_read_login(one),
+            plain_http=one.plain_http,
+            ca_file=one.ca_file.expanduser() if one.ca_file else None,
+        )
+        for one in settings.registries
+    ]
+
+
+def _read_login(registry: RegistrySettings) -> Login | None:
+    if registry.username is None:
+        return None
+    return Login(username=registry.username, password=_read_password(registry))
+
+
+def _read_password(registry: RegistrySettings) -> str:
+    """Return the password from the settings, a file or a variable; the message of an error never shows it."""
+    where = f"[[registries]] {registry.host}"
+    if registry.password is not None:
+        return registry.password.get_secret_value()
+    if registry.password_variable is not None:
+        password = os.environ.get(registry.password_variable, "").strip()
+        if not password:
+            raise UserError(f"{where}: the variable {registry.password_variable} is not set; set it to the password")
+        return password
+    assert registry.password_file is not None, "a login without a password is refused by the settings"
+    file = registry.password_file.expanduser()
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise UserError(f"{where}: password_file {file} cannot be read: {reason}") from error
+    if not lines or not lines[0].strip():
+        raise UserError(f"{where}: password_file {file}: its first line is empty; write the password there")
+    return lines[0].strip()
