@@ -67,9 +67,7 @@ def queue_jobs(text: str) -> tuple[SlurmJob, ...]:
 
 
 def controller_jobs(text: str) -> tuple[SlurmJob, ...]:
-    """Return the jobs in the answer of `scontrol show job -o`, text or JSON; TryLater where it is neither."""
-    if _is_json(text):
-        return _jobs_in_json(text)
+    """Return the jobs in the answer of `scontrol show job --oneliner`; TryLater where it is none."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("No jobs")]
     return tuple(_job_in_line(line) for line in lines)
 

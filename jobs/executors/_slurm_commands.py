@@ -1,7 +1,7 @@
 """Slurm's commands: each is called with a time limit, and what they say when they fail is told apart.
 
-A controller that is away or busy is `TryLater`; an answer that no repetition changes (an unknown partition) is
-`UserError`.
+A controller that is away or busy is `TryLater`; a submission that no repetition helps (an unknown partition) is
+`UserError`. A question is never more than `TryLater`: that Slurm does not answer says nothing about a job that runs.
 """
 
 from __future__ import annotations
@@ -84,27 +84,30 @@ class SlurmCommands:
                 raise _not_started(program, error) from error
         said = errors.read_text(encoding="utf-8", errors="replace").strip()
         if done.returncode != 0:
-            raise _refusal("sbatch", done.returncode, said)
+            raise _refusal(done.returncode, said)
         if not (numbers := submitted(told)):
             raise TryLater(f"sbatch succeeded without a job number; it said {said[:200]!r}")
         return numbers[-1]
 
     def mine(self) -> tuple[SlurmJob, ...]:
         """Return this user's jobs that the controller still knows, ended ones among them."""
-        what = ["--json"] if self.json else ["--noheader", f"--format={QUEUE_FORMAT}"]
-        who = f"--user={os.getuid()}"
-        return queue_jobs(self._ask("squeue", ["--all", "--states=all", who, *what]))
+        return self._queue(f"--user={os.getuid()}")
 
     def job(self, number: str) -> SlurmJob | None:
         """Return a job by its number, from the controller or, later, from accounting; None where nobody knows it."""
         try:
-            found = controller_jobs(
-                self._ask("scontrol", ["show", "job", number, "--json" if self.json else "--oneliner"])
-            )
+            if self.json:  # scontrol has JSON only in later versions
+                found = self._queue(f"--jobs={number}")
+            else:
+                found = controller_jobs(self._ask("scontrol", ["show", "job", number, "--oneliner"]))
         except _NoSuchJob:
             found = ()
         job = next((job for job in found if job.id == number), None)
         return job or self._in_history(number)
+
+    def _queue(self, which: str) -> tuple[SlurmJob, ...]:
+        what = ["--json"] if self.json else ["--noheader", f"--format={QUEUE_FORMAT}"]
+        return queue_jobs(self._ask("squeue", ["--all", "--states=all", which, *what]))
 
     def cancel(self, name: str) -> None:
         """End all of this user's jobs of that name; none is fine."""
@@ -124,7 +127,10 @@ class SlurmCommands:
 
     def _ask(self, command: str, words: Sequence[str]) -> str:
         """Return what a command prints; TryLater, UserError or one of the two private errors where it fails."""
-        program = self._program(command)
+        try:
+            program = self._program(command)
+        except UserError as error:
+            raise (_NoAccounting if command == "sacct" else TryLater)(str(error)) from error
         try:
             done = subprocess.run(
                 [program, *words],
@@ -146,14 +152,12 @@ class SlurmCommands:
                 raise _NoAccounting(said)
             if _NO_SUCH_JOB.search(said):
                 raise _NoSuchJob(said)
-            raise _refusal(command, done.returncode, said)
+            raise TryLater(f"Slurm does not answer {command}: {_reason(done.returncode, said)}")
         return done.stdout
 
     def _program(self, command: str) -> str:
         found = shutil.which(command, path=self.folder or None)
         if found is None:
-            if command == "sacct":
-                raise _NoAccounting("sacct is not installed")
             where = self.folder or "the PATH"
             raise UserError(
                 f"Slurm's command {command} was not found on {where}; install Slurm's commands on this machine, or set"
@@ -185,10 +189,15 @@ def _not_started(program: str, error: OSError) -> TryLater:
     return TryLater(f"{program} cannot be started: {error.strerror}; check the machine and try again")
 
 
-def _refusal(command: str, code: int, said: str) -> TryLater | UserError:
-    """Return the error for a command that failed, by what it said."""
+def _reason(code: int, said: str) -> str:
+    """Return what a command said, as one line."""
     lines = [re.sub(r"^\w+: (error: |fatal: )?", "", line.strip()) for line in said.splitlines() if line.strip()]
-    reason = "; ".join(dict.fromkeys(lines))[:300] or f"exit code {code} without a word"
-    if _AWAY.search(said) or code < 0 or not lines:
-        return TryLater(f"Slurm's controller does not answer {command}: {reason}")
-    return UserError(f"Slurm refused {command}: {reason}; check partition, account, qos, gres and options of [slurm]")
+    return "; ".join(dict.fromkeys(lines))[:300] or f"exit code {code} without a word"
+
+
+def _refusal(code: int, said: str) -> TryLater | UserError:
+    """Return the error for a submission that failed, by what sbatch said."""
+    reason = _reason(code, said)
+    if _AWAY.search(said) or code < 0 or not said:
+        return TryLater(f"Slurm does not answer sbatch: {reason}")
+    return UserError(f"Slurm refused the job: {reason}; check partition, account, qos, gres and options of [slurm]")

@@ -25,6 +25,14 @@ HOPELESS = frozenset(
 )
 """Reasons for waiting that do not pass by themselves."""
 
+NO_FOLDER = 66
+"""Exit code of a job that finds no order on its node."""
+_KNOWN_CODES = {
+    NO_FOLDER: "its node does not see the folder of attempts; it must lie at the same path there",
+    126: "its node cannot start the Python of slurm.python",
+    127: "its node does not have the Python of slurm.python",
+}
+
 _OUTCOMES = {
     "BOOT_FAIL": (JobOutcome.INFRA_FAILED, "its node did not start"),
     "CANCELLED": (JobOutcome.CANCELLED, "cancelled in Slurm"),
@@ -47,6 +55,8 @@ def end_of(job: SlurmJob, *, began: bool) -> tuple[JobOutcome, str]:
         return outcome, f"{what}{by} ({_where(job)})"
     if job.state == "COMPLETED":
         return JobOutcome.LOST, f"Slurm says that it completed, but what it wrote is not here ({_where(job)})"
+    if not began and job.exit_code in _KNOWN_CODES:
+        return JobOutcome.INFRA_FAILED, f"{_KNOWN_CODES[job.exit_code]} ({_where(job)})"
     when = "while it ran" if began else "before it began; see supervisor.log"
     return JobOutcome.INFRA_FAILED, f"its Slurm job failed {when}: {how(job)} ({_where(job)})"
 

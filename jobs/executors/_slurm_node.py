@@ -30,9 +30,11 @@ from jobs.executors._preparation import Prepared, installer_variables, prepare
 from jobs.executors._processes import MARKER
 from jobs.executors._program import run_program
 from jobs.executors._slurm_container import blame, container_words
+from jobs.executors._slurm_ends import NO_FOLDER
 from jobs.executors._supervisor import outcome_of
 from jobs.protocols import JobOutcome, JobSpec
 
+_ORDER_WITHIN_S = 30.0
 _LOOK_EVERY_S = 0.5
 _BEAT_EVERY_S = 5.0
 _GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS")
@@ -76,6 +78,9 @@ def main(folder: Path) -> int:
     attempt = Attempt(folder)
     watch = _Watch(attempt)
     signal.signal(signal.SIGTERM, watch.tell)
+    if not _sees_order(attempt):
+        print(f"{attempt.file('job.json')} is not here: {socket.gethostname()} does not see that folder", flush=True)
+        return NO_FOLDER
     become_subreaper()
     if not attempt.claim(_owner()):
         print(f"attempt {attempt.key} is claimed already; this job has nothing to do", flush=True)
@@ -91,6 +96,16 @@ def main(folder: Path) -> int:
     replace(attempt.file("manifest.json"), manifest(attempt))
     attempt.finish(end.outcome, end.detail, at=datetime.now(UTC), exit_code=end.exit_code)
     return 0
+
+
+def _sees_order(attempt: Attempt) -> bool:
+    """Return whether the order is here; a shared file system may need a while to show it."""
+    deadline = time.monotonic() + _ORDER_WITHIN_S
+    while not attempt.file("job.json").exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True
 
 
 def manifest(attempt: Attempt) -> dict[str, object]:

@@ -86,13 +86,15 @@ class SlurmExecutor:
             return self._believed(attempt, status)
         claim = read(attempt.file("claimed.json"))
         if claim is not None and "nobody" in claim:
-            return self._settle(attempt, JobOutcome.LOST, str(claim["nobody"]))
+            return self._settle(attempt, *_given_up(claim))
         if not attempt.file("job.json").exists():
             return JobStatus(state=JobState.UNKNOWN)
-        now = time.monotonic()
-        if now - self._asked.get(key, -self.options.ask_every_s) >= self.options.ask_every_s:
-            self._asked[key] = now
-            if ended := self._look(attempt, claim):
+        if self._may_ask(key):
+            try:
+                ended = self._look(attempt, claim)
+            finally:
+                self._asked[key] = time.monotonic()
+            if ended:
                 return ended
         started_at = attempt.started_at()
         return JobStatus(state=JobState.RUNNING if started_at else JobState.PREPARING, started_at=started_at)
@@ -143,6 +145,11 @@ class SlurmExecutor:
 
     # --- looking ---
 
+    def _may_ask(self, key: str) -> bool:
+        """Return whether the last answer about an attempt, or the lack of one, is old enough to ask again."""
+        asked = self._asked.get(key)
+        return asked is None or time.monotonic() - asked >= self.options.ask_every_s
+
     def _jobs_for(self, attempt: Attempt) -> list[SlurmJob]:
         """Return the jobs of one attempt, by name, and by the number that sbatch reported."""
         name = self._names().name_of(attempt.key)
@@ -163,8 +170,8 @@ class SlurmExecutor:
                 return self._look_at_waiting(attempt, self._jobs_for(attempt))
             number_ = str(claim.get("slurm_job"))
             return self._look_at_running(attempt, number_, self._job(number_))
-        except UserError as error:
-            return self._settle(attempt, JobOutcome.INFRA_FAILED, str(error))
+        except UserError as error:  # sbatch was refused, this time
+            return self._give_up(attempt, JobOutcome.INFRA_FAILED, str(error))
 
     def _look_at_waiting(self, attempt: Attempt, jobs: Sequence[SlurmJob]) -> JobStatus | None:
         """Return the end of an attempt that no node has taken up: it cannot begin, or its job is over before it did."""
@@ -176,18 +183,18 @@ class SlurmExecutor:
             if all(job.waiting for job in active) and (reason in HOPELESS or waited_s > self.options.queue_limit_s):
                 self.commands.cancel(self._names().name_of(attempt.key))
                 what = f"waited {waited_s:.0f} s in Slurm's queue: {reason or 'no reason given'}"
-                return self._settle(attempt, JobOutcome.INFRA_FAILED, what)
+                return self._give_up(attempt, JobOutcome.INFRA_FAILED, what)
             return None
         if not jobs:
             if len(submitted(attempt.file("submitted.txt"))) >= _SUBMITTED_AT_MOST:
                 what = f"Slurm lost its job {_SUBMITTED_AT_MOST} times; see {attempt.file('supervisor.log')}"
-                return self._settle(attempt, JobOutcome.INFRA_FAILED, what)
+                return self._give_up(attempt, JobOutcome.INFRA_FAILED, what)
             self._submit_again(attempt)
             return None
         last = max(jobs, key=lambda job: int(job.id))
         if last.state == "COMPLETED" and not self._in_doubt_for_long(attempt):
             return None
-        return self._settle(attempt, *self._end_of(last, began=False))
+        return self._give_up(attempt, *self._end_of(last, began=False))
 
     def _look_at_running(self, attempt: Attempt, number_: str, job: SlurmJob | None) -> JobStatus | None:
         """Return the end of an attempt that a job had taken up, where that job is over."""
@@ -253,7 +260,7 @@ class SlurmExecutor:
         if attempt.status() is not None:
             return
         name = self._names().name_of(attempt.key)
-        if attempt.claim({"nobody": detail}):
+        if attempt.claim(_nobody(outcome, detail)):
             attempt.finish(outcome, detail, at=datetime.now(UTC))
             if attempt.file("job.json").exists():
                 with suppress(TryLater, UserError):  # a job that starts all the same finds the claim and leaves
@@ -285,10 +292,15 @@ class SlurmExecutor:
             return job is None or job.ended
         return False
 
+    def _give_up(self, attempt: Attempt, outcome: JobOutcome, detail: str) -> JobStatus | None:
+        """Return the end of an attempt that no node will take up; None where one has just done so."""
+        if not attempt.claim(_nobody(outcome, detail)) and "nobody" not in (read(attempt.file("claimed.json")) or {}):
+            return None
+        return self._settle(attempt, outcome, detail)
+
     def _settle(self, attempt: Attempt, outcome: JobOutcome, detail: str) -> JobStatus:
-        """Return the recorded end of an attempt, this one unless its node has written one meanwhile."""
+        """Return the recorded end of a claimed attempt, this one unless its node has written one meanwhile."""
         os.listdir(attempt.folder)  # a shared file system looks anew at a folder that is read
-        attempt.claim({"nobody": detail})
         if status := attempt.status():
             return self._believed(attempt, status)
         shutil.rmtree(attempt.work, ignore_errors=True)
@@ -297,3 +309,14 @@ class SlurmExecutor:
         self._doubts.pop(attempt.key, None)
         status = attempt.status()
         return status or JobStatus(state=JobState.ENDED, outcome=outcome, detail=detail)
+
+
+def _nobody(outcome: JobOutcome, detail: str) -> dict[str, object]:
+    """Return the claim of an attempt that shall never begin."""
+    return {"nobody": detail, "outcome": outcome.value}
+
+
+def _given_up(claim: Mapping[str, object]) -> tuple[JobOutcome, str]:
+    """Return outcome and reason from such a claim, whose writer died before it could record the end."""
+    outcome = next((one for one in JobOutcome if one.value == claim.get("outcome")), JobOutcome.LOST)
+    return outcome, str(claim["nobody"])
