@@ -69,7 +69,7 @@ def measure_steps(found: Found) -> Steps:
     inner, series = cut.inner, sums.owner[cuts]
     level = find_levels(sums, cut)
     unit = np.sqrt(fit.variance)[series]
-    weight = sums.over(cut.first, cut.end, cut.owner)[0]
+    weight = sums.weigh(cut.first, cut.end, cut.owner)
     single = np.sqrt(left)[series]
     # Ties stretch the variance of a mean of many; of two releases at most so many times.
     size = (cut.end - cut.first).astype(np.float64)
@@ -221,7 +221,7 @@ def describe_drift(series: SeriesInput, found: Found, drift: Drift) -> ChangePoi
     slope = float(np.sum(weight * (place - centre) * value)) / across
     middle = float(np.sum(weight * value) / np.sum(weight)) + float(sums.reference[drift.first])
     unit = float(np.sqrt(fit.variance[drift.series]))
-    spread = float(np.sqrt(sums.line_misfit(inside[:1], inside[-1:] + 1, one)[0] / max(len(inside) - 2, 1)))
+    spread = float(np.sqrt(sums.line_misfit(inside[:1], inside[-1:] + 1)[0] / max(len(inside) - 2, 1)))
     before, after = ((middle + slope * (end - centre)) * unit for end in (0.0, float(place[-1])))
     df = float(fit.prior.total_df[drift.series]) - 2
     margin = float(-special.stdtrit(df, 0.025)) * spread * float(place[-1]) / across**0.5 * unit

@@ -68,7 +68,8 @@ class Found:
 def find_family(family: Sequence[SeriesInput], options: DetectOptions) -> Found | None:
     """Return what was found in the family, None where no series has enough releases; ValueError if malformed."""
     rows = read_rows(family)
-    chosen = np.flatnonzero(rows.lengths >= MIN_RELEASES)
+    chosen = np.argsort(rows.lengths, kind="stable")
+    chosen = chosen[rows.lengths[chosen] >= MIN_RELEASES]
     if not len(chosen):
         return None
     rows = take_series(rows, chosen)

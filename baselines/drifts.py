@@ -57,7 +57,7 @@ def drop_drifts(sums: Sums, cuts: Ints, price: Floats) -> tuple[Ints, list[Drift
         if not len(left):
             break
         owner = cut.owner[left]
-        line = sums.line_misfit(cut.first[left], cut.end[right], owner)
+        line = sums.line_misfit(cut.first[left], cut.end[right])
         steps = np.add.reduceat(misfit, np.column_stack([left, right + 1]).ravel())[::2]
         steps += price[owner] * (finish - begin)
         better = (line < steps) & (cut.end[right] - cut.first[left] >= DRIFT_RELEASES)

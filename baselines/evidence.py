@@ -148,7 +148,7 @@ def find_weakest(sums: Sums, cut: Cut, levels: Floats, tail: Floats, prior: Prio
     """Return the number of the weakest cut of each series that has one, and what it has to be worth to stay."""
     inner = cut.inner
     owner = cut.owner[inner]
-    weights = sums.over(cut.first, cut.end, cut.owner)[0]
+    weights = sums.weigh(cut.first, cut.end, cut.owner)
     left, right = weights[inner - 1], weights[inner]
     square = (levels[inner] - levels[inner - 1]) ** 2 * left * right / (left + right)
     df = prior.total_df[owner] - np.bincount(owner, minlength=len(prior.lengths))[owner] - 1

@@ -88,7 +88,7 @@ def rejoin_newest(sums: Sums, cut: Cut, levels: Floats, here: Ints, back: int, o
     What all of them show counts in full, not as far as the cap: here it is the question, not a disturbance.
     """
     first, place, owner = cut.first[here - 1], cut.first[here], cut.owner[here]
-    weight = sums.over(first, place, owner)[0]
+    weight = sums.weigh(first, place, owner)
     apart = odd * np.sqrt(weight / (weight + back * sums.weights[place]))
     before = np.sqrt(sums.weights[place - 1]) * (sums.values[place - 1] - levels[here - 1])
     more, tied = back * apart * apart, before * apart + (back - 1) * apart * apart
@@ -110,7 +110,7 @@ def measure_past(sums: Sums, cut: Cut, levels: Floats, series: Ints) -> Past:
     segment = np.repeat(np.arange(len(sizes)), sizes)
     place = np.repeat(cut.first - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(len(segment))
     weight, limit = sums.weights[place], sums.limit[place]
-    total = sums.over(cut.first, cut.end, cut.owner)[0][segment]
+    total = sums.weigh(cut.first, cut.end, cut.owner)[segment]
     away = sums.raw[place] - levels[segment]
     # A release within its limit had a part in the level; without it, it would lie farther off.
     share = np.where(np.abs(away) <= limit, 1 - weight / total, 1)

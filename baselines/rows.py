@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ Bools = NDArray[np.bool_]
 
 DECIMALS = 10
 """Digits kept of scaled values, so that another unit or another computer, which change the last bits, decide alike."""
+_LISTS: set[type] = {list, tuple}
+_NUMBERS: set[type] = {float, int, np.float64}
 FARTHEST = 1e4
 """Where logarithms cannot be taken, values beyond so many times the typical one count as that."""
 
@@ -65,25 +67,23 @@ class Rows:
 
 def read_rows(family: Sequence[SeriesInput]) -> Rows:
     """Return the family laid out; ValueError says which series, release and repeat is malformed."""
-    flats, counts, sizes, givens = [], [], [], []
+    flat, count, lengths = flatten_plain(family) or flatten_checked(family)
+    begin = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    owner = np.repeat(np.arange(len(family)), lengths)
+    given = np.arange(len(owner)) - begin[owner]
+    kept = count > 0
     for place, one in enumerate(family):
-        flat, count = flatten(one, f"series {place}, " if len(family) > 1 else "")
-        given = np.flatnonzero(count)
-        flats.append(flat)
-        counts.append(count[given])
-        sizes.append(len(given))
-        givens.append(given)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    repeats = np.concatenate([*counts, np.zeros(0, np.int64)]).astype(np.int64)
-    raw = np.concatenate([*flats, np.zeros(0)])
-    owner = np.repeat(np.arange(len(family)), sizes)
+        if one.excluded:
+            kept[begin[place] + list(one.excluded)] = False
+    raw = flat if np.all(kept) else flat[np.repeat(kept, count)]
+    owner, given, repeats = owner[kept], given[kept], count[kept]
     if np.any(repeats > 1):
         raw = sort_within(raw, repeats)
     values, logarithmic, unit = rescale(raw, np.repeat(owner, repeats), len(family))
     return Rows(
-        starts=starts,
+        starts=np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(family)))]).astype(np.int64),
         owner=owner,
-        given=np.concatenate([*givens, np.zeros(0, np.int64)]).astype(np.int64),
+        given=given,
         repeats=repeats,
         values=values,
         logarithmic=logarithmic,
@@ -91,39 +91,45 @@ def read_rows(family: Sequence[SeriesInput]) -> Rows:
     )
 
 
-def flatten(one: SeriesInput, where: str) -> tuple[Floats, Ints]:
-    """Return all repeats of a series in order and the number of repeats of each release; excluded ones have none."""
-    values = one.values
+def flatten_plain(family: Sequence[SeriesInput]) -> tuple[Floats, Ints, Ints] | None:
+    """Return all repeats in order, the repeats of each release, and the releases of each series.
+
+    None where anything is not a list of lists of plain finite numbers: `flatten_checked` says what is wrong with it.
+    """
+    if not {type(one.values) for one in family} <= _LISTS:
+        return None
+    releases = list(chain.from_iterable(one.values for one in family))
+    if not set(map(type, releases)) <= _LISTS:
+        return None
+    numbers = list(chain.from_iterable(releases))
+    if not set(map(type, numbers)) <= _NUMBERS:
+        return None
+    try:
+        flat = np.array(numbers, dtype=np.float64)
+    except OverflowError:
+        return None
+    if not np.all(np.isfinite(flat)):
+        return None
+    count = np.fromiter(map(len, releases), np.int64, len(releases))
+    return flat, count, np.array([len(one.values) for one in family], dtype=np.int64)
+
+
+def flatten_checked(family: Sequence[SeriesInput]) -> tuple[Floats, Ints, Ints]:
+    """Return what `flatten_plain` does, of whatever is numbers; ValueError says where something is not."""
+    parts = [flatten(one.values, f"series {n}, " if len(family) > 1 else "") for n, one in enumerate(family)]
+    flat = np.concatenate([np.zeros(0), *(one for one, _ in parts)])
+    count = np.concatenate([np.zeros(0, np.int64), *(one for _, one in parts)]).astype(np.int64)
+    return flat, count, np.array([len(one) for _, one in parts], dtype=np.int64)
+
+
+def flatten(values: Values, where: str) -> tuple[Floats, Ints]:
+    """Return the repeats of one series in order and the number of repeats of each release."""
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "fiu":
         flat, count = values.astype(np.float64).ravel(), np.full(len(values), values.shape[1])
-    else:
-        flat, count = flatten_lists(values, where)
-    if not np.all(np.isfinite(flat)):
-        check_values(values, where)
-    if one.excluded:
-        kept = np.ones(len(count), dtype=bool)
-        kept[list(one.excluded)] = False
-        flat = flat[np.repeat(kept, count)]
-        count = np.where(kept, count, 0)
-    return flat, count
-
-
-def flatten_lists(values: Values, where: str) -> tuple[Floats, Ints]:
-    """Return the repeats of a list of lists; what is not plainly numbers goes through the check that says where."""
-    try:
-        flat = list(chain.from_iterable(values))
-        count = list(map(len, values))
-        plain = set(map(type, flat)) <= {float, int, np.float64} and not isinstance(values, str)
-    except TypeError:
-        plain = False
-    if not plain or any(isinstance(repeats, str | bytes | dict) for repeats in values):
-        checked = check_values(values, where)
-        flat, count = list(chain.from_iterable(checked)), list(map(len, checked))
-    try:
-        return np.array(flat, dtype=np.float64), np.array(count, dtype=np.int64)
-    except OverflowError:
-        check_values(values, where)
-        raise
+        if np.all(np.isfinite(flat)):
+            return flat, count
+    checked = check_values(values, where)
+    return np.array(list(chain.from_iterable(checked)), dtype=np.float64), np.array(list(map(len, checked)), np.int64)
 
 
 def rescale(raw: Floats, owner: Ints, count: int) -> tuple[Floats, Bools, Floats]:
@@ -170,22 +176,23 @@ def sum_up(columns: Floats, starts: Ints) -> Floats:
     """Return running sums from 0 within each series, one column more per series than releases.
 
     `columns` has one row per quantity. Each series is summed by itself, so a huge value in one cannot cost another
-    its digits.
+    its digits. Neighbours of equal length are summed together: rows are laid out by length.
     """
     lengths = np.diff(starts)
     total = np.zeros((len(columns), columns.shape[1] + len(lengths)))
-    shifted = starts[:-1] + np.arange(len(lengths))
-    for length in np.unique(lengths):
-        chosen = np.flatnonzero(lengths == length)
-        steps = np.arange(length)
-        block = columns[:, starts[chosen][:, None] + steps]
-        total[:, shifted[chosen][:, None] + 1 + steps] = np.cumsum(block, axis=2)
+    turns = np.concatenate([[0], np.flatnonzero(np.diff(lengths)) + 1, [len(lengths)]])
+    for first, end in pairwise(turns.tolist()):
+        if first < end:
+            shape = (len(columns), end - first, int(lengths[first]))
+            block = columns[:, starts[first] : starts[end]].reshape(shape)
+            room = total[:, starts[first] + first : starts[end] + end].reshape(*shape[:2], shape[2] + 1)
+            np.cumsum(block, axis=2, out=room[:, :, 1:])
     return total
 
 
 def take_series(rows: Rows, chosen: Ints) -> Rows:
     """Return the rows of the chosen series alone."""
-    if len(chosen) == len(rows.lengths):
+    if np.array_equal(chosen, np.arange(len(rows.lengths))):
         return rows
     places, starts = pick(rows.starts, chosen)
     ends = np.concatenate([[0], np.cumsum(rows.repeats)])

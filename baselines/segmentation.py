@@ -58,43 +58,52 @@ class Sums:
 
     def _sum(self, starts: Ints, owner: Ints) -> None:
         values, weights = self.values, self.weights
-        link = np.sqrt(weights * np.concatenate([[0.0], weights[:-1]]))
-        link[starts[:-1][np.diff(starts) > 0]] = 0
-        before = np.concatenate([[0.0], values[:-1]])
-        place = (np.arange(len(values)) - starts[owner]).astype(np.float64)
-        self.link = link
-        columns = [weights, weights * values, weights * values * values, weights * place, weights * place * place]
-        columns += [weights * place * values, link, link * values, link * before, link * values * before]
-        self.total = sum_up(np.array(columns), starts)
+        link = np.sqrt(weights[1:] * weights[:-1])
+        self.link = np.concatenate([np.zeros(min(1, len(values))), link])
+        self.link[starts[:-1][np.diff(starts) > 0]] = 0
+        columns = np.empty((6, len(values)))
+        columns[0] = weights
+        np.multiply(weights, values, out=columns[1])
+        np.multiply(columns[1], values, out=columns[2])
+        columns[3] = self.link
+        before = np.concatenate([np.zeros(min(1, len(values))), values[:-1]])
+        np.multiply(self.link, values + before, out=columns[4])
+        np.multiply(self.link, values * before, out=columns[5])
+        self.total = sum_up(columns, starts)
 
-    def over(self, first: Ints, end: Ints, owner: Ints) -> Floats:
-        """Return the ten sums over each segment, one row each."""
-        return self.total[:, end + owner] - self.total[:, first + owner]
+    def weigh(self, first: Ints, end: Ints, owner: Ints) -> Floats:
+        """Return the sum of weights of each segment."""
+        return np.asarray(self.total[0][end + owner] - self.total[0][first + owner])
 
     def levels(self, first: Ints, end: Ints, owner: Ints) -> Floats:
         """Return the weighted mean of each segment."""
-        rows = self.total[:2, end + owner] - self.total[:2, first + owner]
-        level: Floats = rows[1] / rows[0]
-        return level
+        weight, value = (column[end + owner] - column[first + owner] for column in self.total[:2])
+        return np.asarray(value / weight)
 
     def misfit(self, first: Ints, end: Ints, owner: Ints) -> Floats:
         """Return the weighted sum of squares of each segment around its mean."""
-        rows = self.total[:3, end + owner] - self.total[:3, first + owner]
-        return np.asarray(np.maximum(rows[2] - rows[1] ** 2 / rows[0], 0))
+        weight, value, square = (column[end + owner] - column[first + owner] for column in self.total[:3])
+        return np.asarray(np.maximum(square - value**2 / weight, 0))
 
     def echo(self, first: Ints, end: Ints, owner: Ints, levels: Floats) -> Floats:
         """Return the sum over each segment of products of neighbouring deviations from its level."""
         start = np.minimum(first + 1, end) + owner
-        rows = self.total[6:, end + owner] - self.total[6:, start]
-        products: Floats = rows[3] - levels * (rows[1] + rows[2]) + levels * levels * rows[0]
-        return products
+        link, both, product = (column[end + owner] - column[start] for column in self.total[3:])
+        return np.asarray(product - levels * both + levels * levels * link)
 
-    def line_misfit(self, first: Ints, end: Ints, owner: Ints) -> Floats:
-        """Return the weighted sum of squares of each segment around its best straight line."""
-        weight, value, square, place, places, both = self.over(first, end, owner)[:6]
-        across, along = places - place * place / weight, both - place * value / weight
+    def line_misfit(self, first: Ints, end: Ints) -> Floats:
+        """Return the weighted sum of squares of each segment, none empty, around its best straight line."""
+        sizes = end - first
+        begin = np.cumsum(sizes) - sizes
+        step = np.arange(sizes.sum()) - np.repeat(begin, sizes)
+        inside = np.repeat(first, sizes) + step
+        weight, value = self.weights[inside], self.values[inside]
+        total = np.add.reduceat(weight, begin)
+        flat = value - np.repeat(np.add.reduceat(weight * value, begin) / total, sizes)
+        place = step - np.repeat(np.add.reduceat(weight * step, begin) / total, sizes)
+        across, along = (np.add.reduceat(weight * place * one, begin) for one in (place, flat))
         steep = np.where(across > 1e-9, along * along / np.maximum(across, 1e-9), 0)
-        return np.asarray(np.maximum(square - value * value / weight - steep, 0))
+        return np.asarray(np.maximum(np.add.reduceat(weight * flat * flat, begin) - steep, 0))
 
 
 def widen_pairs(reach: Floats, away: Floats, first: Ints, second: Ints) -> None:

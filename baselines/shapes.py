@@ -35,7 +35,7 @@ def drop_transients(sums: Sums, cuts: Ints, price: Floats, smallest: Floats, rep
         middle = np.flatnonzero(cut.owner[2:] == cut.owner[:-2]) + 1
         owner = cut.owner[middle]
         levels = sums.levels(cut.first, cut.end, cut.owner)
-        weight = sums.over(cut.first, cut.end, cut.owner)[0]
+        weight = sums.weigh(cut.first, cut.end, cut.owner)
         apart = np.abs(levels[middle + 1] - levels[middle - 1])
         square = apart**2 * weight[middle - 1] * weight[middle + 1] / (weight[middle - 1] + weight[middle + 1])
         short = (cut.end[middle] - cut.first[middle] <= longest[owner]) & ~trusted[owner]
