@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from baselines.references import EditionChange, Reference, as_json
 from tracker.cli.output import Column, note, write, write_table
+from tracker.pipeline.beside_published import describe_series
 from tracker.pipeline.published import describe_figure, describe_gpus, describe_workload, to_plain
 from tracker.pipeline.references import Edition, count_kinds
 
@@ -183,14 +184,8 @@ def comparison_json(found: AgainstPublished) -> Mapping[str, Any]:
     }
 
 
-def _series_json(one: Beside | Nearly) -> dict[str, Any]:
-    series = one.series
-    told = {name: getattr(series, name) for name in ("name", "hardware", "metric", "unit", "direction")}
-    return {"series": series.fingerprint, **told, "measured": series.level.level, "repeats": series.level.n}
-
-
 def _beside_json(one: Beside) -> dict[str, Any]:
-    return {**_series_json(one), "published": one.published, "ratio": one.ratio, "reference": to_plain(one.figure)}
+    return {**one.to_plain(), "reference": to_plain(one.figure)}
 
 
 def _nearly_json(one: Nearly) -> dict[str, Any]:
@@ -207,7 +202,7 @@ def _nearly_json(one: Nearly) -> dict[str, Any]:
         }
         for close in one.near
     ]
-    return {**_series_json(one), "near": near}
+    return {**describe_series(one.series), "near": near}
 
 
 def write_comparison(found: AgainstPublished) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from baselines.references import (
     Measured,
@@ -30,6 +31,10 @@ class Beside:
     published: float | None
     ratio: float | None
     """Measured over published; None where the page leaves the figure out or prints 0."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return series, release and ratio as JSON shows them, the published row left out."""
+        return {**describe_series(self.series), "published": self.published, "ratio": self.ratio}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +112,7 @@ def _match(
     beside: list[Beside] = []
     nearly: list[Nearly] = []
     for series in measured:
-        matches = match_series(describe(series), groups[model_key(str(series.labels["model"]))])
+        matches = match_series(as_measured(series), groups[model_key(str(series.labels["model"]))])
         for one in matches.exact:
             figure = by_reference[id(one.reference)]
             beside.append(Beside(series=series, figure=figure, published=one.published, ratio=one.ratio))
@@ -119,7 +124,23 @@ def _match(
     return beside, nearly
 
 
-def describe(series: MeasuredSeries) -> Measured:
+def describe_series(series: MeasuredSeries) -> dict[str, Any]:
+    """Return a series and its level as JSON shows them."""
+    return {
+        "series": series.fingerprint,
+        "name": series.name,
+        "component": series.component,
+        "release": series.level.release.identity,
+        "hardware": series.hardware,
+        "metric": series.metric,
+        "unit": series.unit,
+        "direction": series.direction,
+        "measured": series.level.level,
+        "repeats": series.level.n,
+    }
+
+
+def as_measured(series: MeasuredSeries) -> Measured:
     """Return a series as matching takes it; the GPU is that of its hardware class."""
     gpu, gpus = series.hardware_labels.get("gpu"), series.hardware_labels.get("gpu_count")
     return Measured(

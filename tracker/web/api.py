@@ -13,12 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tracker.errors import UserError
 from tracker.pipeline.environments import show_environments
+from tracker.pipeline.published import to_plain
 from tracker.store.views.alerts import AlertDetail, AlertItem, list_alerts
 from tracker.store.views.plain import MAX_LIMIT, Page
 from tracker.store.views.releases import ReleaseItem, list_releases, show_release
 from tracker.store.views.runs import RunDetail, RunItem, list_runs
 from tracker.store.views.series import SeriesDetail, SeriesItem, list_series
 from tracker.web.pages.alerts import find_alert
+from tracker.web.pages.references import find_published
 from tracker.web.pages.releases import find_summaries
 from tracker.web.pages.runs import find_run
 from tracker.web.pages.series import find_series
@@ -72,6 +74,36 @@ def get_summary(site: SiteOf, component: str, identity: str, against: str | None
         found = show_release(session, component, identity, against=against)
     detail = expect(found, "release", f"{component} {identity}", "/api/v1/releases")
     return Page(items=tuple(dict(one) for one in find_summaries(site, detail, against)))
+
+
+@router.get("/references", tags=["references"])
+def get_references(
+    site: SiteOf,
+    edition: str | None = None,
+    model: str | None = None,
+    gpu: str | None = None,
+    framework: str | None = None,
+    metric: str | None = None,
+    doubtful: bool = False,
+    q: str | None = None,
+    limit: Limit = 100,
+    cursor: str | None = None,
+) -> Page[dict[str, Any]]:
+    """Published rows as `tracker references show --json` gives them; `own` are the series held against each."""
+    found = find_published(
+        site,
+        edition=edition,
+        model=model,
+        gpu=gpu,
+        framework=framework,
+        metric=metric,
+        doubtful=doubtful,
+        text=q,
+        limit=limit,
+        cursor=cursor,
+    )
+    items = tuple({**to_plain(one.figure), "own": [own.to_plain() for own in one.own]} for one in found.page.items)
+    return Page(items=items, next=found.page.next)
 
 
 @router.get("/series", tags=["series"])
