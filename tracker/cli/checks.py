@@ -22,6 +22,7 @@ from tracker.app import App, open_app
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
 from tracker.pipeline.plan import hardware_problem
+from tracker.pipeline.watch import Watched, source_of, watched_sources
 from tracker.settings import Settings, home_folder, settings_file
 
 STATES = ("ok", "warn", "fail")
@@ -179,6 +180,9 @@ def check_store(app: App) -> Check:
 
 def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
     """Yield whether each suite can be read and run here, and whether its releases can be asked for."""
+    for source in watched_sources(app.context):
+        tell(f"asking for the releases of {source.component} ...")
+        yield check_source(app, source)
     if not app.settings.suites:
         yield Check(name="suites", state="warn", found="none is set up", cure="set `suites`, or give --suite")
     for name in app.settings.suites:
@@ -190,7 +194,7 @@ def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
             continue
         yield check_suite(app, suite)
         tell(f"asking for the releases of {suite.component} ...")
-        yield check_source(app, suite)
+        yield check_source(app, source_of(suite))
 
 
 def check_suite(app: App, suite: Suite) -> Check:
@@ -201,11 +205,11 @@ def check_suite(app: App, suite: Suite) -> Check:
     return ok(f"suite {suite.name}", f"{suite.title}, runs here")
 
 
-def check_source(app: App, suite: Suite) -> Check:
-    """Return whether a suite's release source answers, and how fast."""
-    name, started = f"releases of {suite.component}", time.monotonic()
+def check_source(app: App, source: Watched) -> Check:
+    """Return whether a release source answers, and how fast."""
+    name, started = f"releases of {source.component}", time.monotonic()
     try:
-        answer = app.open_source(suite.source.kind, suite.source.options).list_builds()
+        answer = app.open_source(source.kind, source.options).list_builds()
     except PROBLEMS as error:
         cure = "nothing new is found until it answers; what is known is still measured"
         return Check(name=name, state="fail", found=str(error), cure=cure)

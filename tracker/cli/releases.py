@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tracker.cli.access import opened
-from tracker.cli.options import Component, Json, Limit, SuiteNames, Words, examples
+from tracker.cli.options import Component, Json, Limit, Release, SuiteNames, Words, examples
 from tracker.cli.output import Column, note, write, write_json, write_table
 
 if TYPE_CHECKING:
     from jobs.releases import TagOrder
+    from tracker.app import App
+    from tracker.pipeline.watch import Watched
+    from tracker.store.views.builds import Build
     from tracker.store.views.releases import ReleaseItem
 
 Measured = Annotated[bool | None, typer.Option("--measured/--unmeasured", help="Only with, or without, runs.")]
 
+BUILD_COLUMNS = (
+    Column(title="build"),
+    Column(title="tag"),
+    Column(title="platform", drop=True),
+    Column(title="published", drop=True),
+    Column(title="state", give=True),
+    Column(title="digest", give=True),
+)
 COLUMNS = (
     Column(title="release"),
     Column(title="track", drop=True),
@@ -32,6 +44,9 @@ def add_to(app: typer.Typer) -> None:
     group.command(
         "list", epilog=examples("tracker releases list", "tracker releases list --component onnxruntime --json")
     )(list_)
+    group.command(epilog=examples("tracker releases show onnxruntime/1.28.0", "tracker releases show 1.3.0rc4 --json"))(
+        show
+    )
     group.command(epilog=examples("tracker releases check", "tracker releases check --suite onnxruntime"))(check)
     group.command(
         epilog=examples(
@@ -95,34 +110,97 @@ def word_release(item: ReleaseItem) -> str:
 
 
 def check(suite: SuiteNames = None, as_json: Json = False) -> None:
-    """Ask the release sources now and plan what is new: those of the suites, and those of the settings.
+    """Ask the release sources now and plan what is new.
 
-    JSON: `items`, one for each `suite` or `source`: `new_builds`, `planned_runs`.
+    Asked are the sources of the suites, and those of the settings unless suites are named.
+
+    JSON: `items`, one for each `suite` or `source`: `new_builds`, `planned_runs`, `left_out` and `unreadable` (`name`,
+    `reason`).
     """
     with opened(suites=suite or None) as app:
+        from jobs.suite import load_suite
         from tracker.cli.access import note_queued
         from tracker.pipeline.plan import plan
-        from tracker.pipeline.watch import ask_source, watch, watched_sources
+        from tracker.pipeline.watch import source_of, watched_sources
 
         found: list[dict[str, Any]] = []
         for source in [] if suite else watched_sources(app.context):
             note(f"{source.component}: asking {source.kind} ...")
-            new = ask_source(app.context, source, force=True)
-            found.append({"suite": None, "source": source.name, "new_builds": new, "planned_runs": None})
+            found.append({"suite": None, **_ask(app, source), "planned_runs": None})
         for name in app.settings.suites:
             note(f"{name}: asking its source ...")
-            new = watch(app.context, name, force=True)
-            planned = plan(app.context, name)
-            found.append({"suite": name, "source": None, "new_builds": new, "planned_runs": planned})
+            asked = _ask(app, source_of(load_suite(app.find_suite(name))))
+            found.append({"suite": name, **asked, "planned_runs": plan(app.context, name)})
         if any(one["planned_runs"] for one in found):
             note_queued(app)
     if as_json:
         write_json({"items": found, "next": None})
         return
-    asked = Column(title="suite or source", give=True)
-    columns = (asked, Column(title="new builds", right=True), Column(title="planned runs", right=True))
-    rows = [(one["suite"] or one["source"], one["new_builds"], one["planned_runs"]) for one in found]
+    columns = (
+        Column(title="suite or source", give=True),
+        Column(title="builds", right=True),
+        Column(title="new", right=True),
+        Column(title="planned runs", right=True),
+    )
+    rows = [(one["suite"] or one["source"], one["builds"], one["new_builds"], one["planned_runs"]) for one in found]
     write_table(columns, rows, empty="no suite and no source is set up; name one with --suite")
+    for one in found:
+        _note_others(one)
+
+
+def _ask(app: App, source: Watched) -> dict[str, Any]:
+    """Return what came of asking a source now."""
+    from tracker.pipeline.watch import ask_source
+
+    look = ask_source(app.context, source, force=True)
+    names = {"left_out": look.left_out, "unreadable": look.unreadable}
+    others = {key: [{"name": name, "reason": reason} for name, reason in pairs] for key, pairs in names.items()}
+    return {"source": source.shown, "builds": look.builds, "new_builds": look.new_builds, **others}
+
+
+def _note_others(asked: Mapping[str, Any]) -> None:
+    """Say which published names were not looked at or not understood, one line a reason."""
+    for key, words in (("left_out", "left out"), ("unreadable", "not understood")):
+        names_of: dict[str, list[str]] = {}
+        for one in asked[key]:
+            names_of.setdefault(one["reason"], []).append(one["name"])
+        for reason, names in names_of.items():
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            note(f"{words}: {', '.join(names[:3])}{more}: {reason}")
+
+
+def show(release: Release, component: Component = None, as_json: Json = False) -> None:
+    """Show what was published of a release.
+
+    JSON: `release`, and `builds` with `kind`, `tag`, `digest`, `platform`, `variant`, `published_at`, `size_bytes`,
+    `yanked`, `misfit`, `superseded`, `replaces`, `facts`, `contains`.
+    """
+    with opened() as app:
+        from tracker.store import catalog
+        from tracker.store.views.builds import load_builds
+
+        with app.store.read() as session:
+            owner, row = catalog.find_release(session, release, component)
+            builds = load_builds(session, row.id or 0)
+    name = f"{owner.slug}/{row.display}"
+    if as_json:
+        write_json({"release": name, "builds": builds})
+        return
+    write(name + (f": {row.no_place_reason}" if row.no_place_reason else ""))
+    rows = [(b.kind, b.tag, b.platform, b.published_at, _standing(b), b.digest) for b in builds]
+    write_table(BUILD_COLUMNS, rows, empty="nothing was published of it")
+    for build in builds:
+        if build.contains and not build.superseded:
+            note(f"inside {build.tag}: " + ", ".join(f"{name} {version}" for name, version in build.contains.items()))
+
+
+def _standing(build: Build) -> str:
+    """Return what became of a build, in few words."""
+    if build.superseded:
+        return "superseded"
+    if build.yanked or build.misfit:
+        return build.yanked or build.misfit or ""
+    return "pushed again" if build.replaces else ""
 
 
 def add(

@@ -44,10 +44,27 @@ class Watched:
         """Its name in the store: the same for all that ask the same."""
         return f"{self.component} {self.kind} {json.dumps(dict(self.options), sort_keys=True, default=str)}"
 
+    @property
+    def shown(self) -> str:
+        """What people read of it: the first option says where its releases are."""
+        where = next((str(value) for value in self.options.values()), "")
+        return f"{self.component}: {self.kind} {where}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What came of asking a source."""
+
+    new_builds: int = 0
+    builds: int = 0
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Published names that were not looked at, with the reason."""
+    unreadable: tuple[tuple[str, str], ...] = ()
+
 
 def watch(context: Context, suite_name: str, *, force: bool = False) -> int:
     """Ask the suite's source if it is time (or `force`); return how many new builds there are."""
-    return ask_source(context, source_of(load_suite(context.find_suite(suite_name))), force=force)
+    return ask_source(context, source_of(load_suite(context.find_suite(suite_name))), force=force).new_builds
 
 
 def source_of(suite: Suite) -> Watched:
@@ -63,8 +80,8 @@ def watched_sources(context: Context) -> list[Watched]:
     ]
 
 
-def ask_source(context: Context, watched: Watched, *, force: bool = False) -> int:
-    """Ask a source if it is time (or `force`); return how many new builds there are.
+def ask_source(context: Context, watched: Watched, *, force: bool = False) -> Look:
+    """Ask a source if it is time (or `force`); return what came of it.
 
     An unreachable source, or one that answers rubbish, is noted on its cursor and changes nothing else; with `force`
     its error is raised too. That it was asked is noted with what came of it: killed meanwhile, it is asked again.
@@ -73,16 +90,17 @@ def ask_source(context: Context, watched: Watched, *, force: bool = False) -> in
     with context.store.write() as session:
         cursor = catalog.cursor_of(session, watched.name)
         if not force and not _is_due(cursor, timedelta(seconds=context.settings.watch_every_s), now):
-            return 0
+            return Look()
     try:
         answer = context.open_source(watched.kind, watched.options).list_builds()
     except JobsError as error:
         _note_problem(context, watched.name, error, now)
         if force:
             raise
-        return 0
+        return Look()
     with context.store.write() as session:
-        return _keep_answer(session, watched, answer, now=now, who=context.owner)
+        new = _keep_answer(session, watched, answer, now=now, who=context.owner)
+    return Look(new_builds=new, builds=len(answer.builds), left_out=answer.left_out, unreadable=answer.unreadable)
 
 
 def _is_due(cursor: CursorRow, every: timedelta, now: datetime) -> bool:

@@ -12,13 +12,14 @@ from sqlalchemy import JSON, ColumnElement, Select, cast, func, select, type_coe
 from sqlmodel import Session
 
 from tracker.store.views.alerts import AlertItem, list_alerts
+from tracker.store.views.builds import Build, load_builds
 from tracker.store.views.levels import ReleaseName, count_builds, explain_obstacle
 from tracker.store.views.plain import Page, check_limit, match_words, read_cursor, read_json, table
 from tracker.store.views.runs import RunItem, list_runs
 
 RELEASE, COMPONENT, BUILD, RUN = table("release"), table("component"), table("build"), table("run")
 VERDICT, SERIES, CHANGE, SUMMARY = table("verdict"), table("series"), table("change_point"), table("summary")
-MEASUREMENT, ENVIRONMENT, CONTAINS = table("measurement"), table("environment"), table("contains")
+MEASUREMENT, ENVIRONMENT = table("measurement"), table("environment")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,28 +43,6 @@ class ReleaseItem:
     """Verdict -> number of gated series, against the previous release; of an older release as its summary says."""
     changes: Mapping[str, int]
     """Verdict -> number of change points that stand at this release."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
-    """What was published of a release."""
-
-    kind: str
-    tag: str
-    digest: str
-    platform: str
-    variant: str
-    published_at: datetime | None
-    size_bytes: int | None
-    yanked: str | None
-    misfit: str | None
-    superseded: bool
-    replaces: str | None
-    """The digest its tag named before it was pushed again."""
-    facts: Mapping[str, str]
-    """What it says of itself: versions inside, the commit it was made from."""
-    contains: Mapping[str, str]
-    """Other components inside it, with their versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +199,7 @@ def show_release(
         return None
     return ReleaseDetail(
         release=make_releases(session, [row])[0],
-        builds=_load_builds(session, row.id),
+        builds=load_builds(session, row.id),
         runs=list_runs(session, component=component, release=identity),
         alerts=list_alerts(session, component=component, release=identity).items,
         environments=_load_environments(session, row.id),
@@ -250,38 +229,6 @@ def load_summaries(
     if against and any(row.against != against for row in newest.values()):
         return ()
     return tuple(read_json(row.content) for row in newest.values())
-
-
-def _load_builds(session: Session, release_id: int) -> tuple[Build, ...]:
-    rows = session.execute(select(BUILD).where(BUILD.c.release_id == release_id).order_by(BUILD.c.id)).all()
-    contents = _load_contents(session, [row.id for row in rows])
-    return tuple(
-        Build(
-            kind=row.kind,
-            tag=row.tag,
-            digest=row.digest,
-            platform=row.platform,
-            variant=row.variant,
-            published_at=row.published_at,
-            size_bytes=row.size_bytes,
-            yanked=row.yanked,
-            misfit=row.misfit,
-            superseded=row.superseded_at is not None,
-            replaces=row.replaces,
-            facts=read_json(row.facts),
-            contains=contents[row.id],
-        )
-        for row in rows
-    )
-
-
-def _load_contents(session: Session, build_ids: Collection[int]) -> Mapping[int, dict[str, str]]:
-    """Return build id -> component inside it -> its version."""
-    found: dict[int, dict[str, str]] = {build_id: {} for build_id in build_ids}
-    rows = session.execute(select(CONTAINS).where(CONTAINS.c.build_id.in_(build_ids)).order_by(CONTAINS.c.component))
-    for row in rows:
-        found[row.build_id][row.component] = row.version
-    return found
 
 
 def _load_environments(session: Session, release_id: int) -> tuple[Mapping[str, Any], ...]:
