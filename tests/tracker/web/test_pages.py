@@ -29,7 +29,7 @@ from tracker.store.tables import (
     VerdictRow,
 )
 
-LISTS = ("/", "/releases", "/series", "/runs", "/alerts", "/compare", "/guide/index", "/sign-in")
+LISTS = ("/", "/releases", "/series", "/runs", "/alerts", "/compare", "/references", "/guide/index", "/sign-in")
 
 
 def page_paths(seeded: Seeded) -> list[str]:
