@@ -34,8 +34,8 @@ def read_challenges(headers: Sequence[str]) -> list[Challenge]:
     found = []
     for header in headers:
         starts = [*_SCHEME.finditer(_without_quoted(header))]
-        ends = [match.start() for match in starts[1:]] + [len(header)]
-        for match, end in zip(starts, ends, strict=True):
+        ends = [*(match.start() for match in starts[1:]), len(header)]
+        for match, end in zip(starts, ends, strict=False):  # without any start there is one end too many
             pairs = _PAIR.findall(header[match.end() : end])
             values = {key.lower(): re.sub(r"\\(.)", r"\1", quoted) or plain for key, quoted, plain in pairs}
             found.append(Challenge(scheme=match[1].lower(), values=values))

@@ -154,8 +154,7 @@ def serve_odd_registry() -> Iterator[OddRegistry]:
     """Yield a running registry without any image."""
     state = OddRegistry()
     handler = type("Handler", (_Handler,), {"state": state})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
+    with _Server(("127.0.0.1", 0), handler) as server:
         state.address = f"127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -170,9 +169,17 @@ def _error(status: int, code: str) -> Reply:
     return Reply(status=status, body=json.dumps({"errors": [{"code": code, "message": "no"}]}).encode())
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Keep quiet about clients that hang up."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     state: OddRegistry
     protocol_version = "HTTP/1.1"
+    wbufsize = 65_536
 
     def do_GET(self) -> None:
         self._answer("GET")
@@ -197,6 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
             for piece in [reply.body] if whole else reply.body:
                 if method != "HEAD":
                     self.wfile.write(piece)
+                    self.wfile.flush()
         except OSError:
             self.close_connection = True
 
