@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 _SEPARATORS = re.compile(r"[\s_\-]+")
@@ -17,6 +17,7 @@ _VENDORS = ("nvidia", "amd")
 _VENDOR = re.compile(r"^(?:nvidia|amd)(?=[a-z0-9])")
 
 
+@lru_cache(maxsize=4096)
 def name_key(name: str) -> str:
     """Return what two spellings of one name share: `openai/gpt-oss-120b` and `GPT-OSS 120B` give `gptoss120b`."""
     last = name.strip().rstrip("/").rpartition("/")[2]
@@ -45,6 +46,7 @@ def same_model(one: str, other: str) -> bool:
     return name_key(canonical_model(one)) == name_key(canonical_model(other))
 
 
+@lru_cache(maxsize=4096)
 def gpu_key(name: str) -> str:
     """Return what all names of one kind of GPU share; empty where nothing but the vendor is named."""
     key = _VENDOR.sub("", name_key(canonical_gpu(name)))

@@ -114,23 +114,29 @@ def comparable_metrics(references: Iterable[Reference]) -> frozenset[str]:
     return frozenset(own | {f"{name}_per_gpu" for name in own} | {name.removesuffix("_per_gpu") for name in own})
 
 
-def match_series(measured: Measured, references: Sequence[Reference]) -> Matches:
-    """Return the references of the series' model and metric, those that agree in all with their ratios."""
+def match_series(measured: Measured, references: Sequence[Reference], *, near_too: bool = True) -> Matches:
+    """Return the references of the series' model and metric, those that agree in all with their ratios.
+
+    Without `near_too` those that do not are not looked at any further: there are none in the answer.
+    """
     model = measured.labels.get("model")
     if not isinstance(model, str):
         return Matches(exact=(), near=())
+    used = gpus_used(measured)
+    parallelism = parallelism_of(measured.labels, used)
     exact: list[Matched] = []
     near: list[Near] = []
     for one in references:
         if one.model is None or not same_model(one.model, model) or not _comparable(measured.metric, one):
             continue
-        differences = tuple(find_differences(measured, one))
-        if not differences:
+        found = find_differences(measured, one, used, parallelism)
+        first = next(found, None)
+        if first is None:
             published = figure_in(measured.metric, one)
             ratio = measured.value / published if published and measured.value is not None else None
             exact.append(Matched(reference=one, published=published, ratio=ratio))
-        else:
-            near.append(Near(reference=one, differences=differences))
+        elif near_too:
+            near.append(Near(reference=one, differences=(first, *found)))
     near.sort(key=_distance)
     return Matches(exact=tuple(exact), near=() if exact else tuple(near[:MOST_NEAR]))
 
@@ -151,14 +157,18 @@ def _doublings(one: str | None, other: str | None) -> float:
     return abs(log2(int(one)) - log2(int(other)))
 
 
-def find_differences(measured: Measured, one: Reference) -> Iterator[Difference]:
-    """Yield each thing that the reference states and the series does not say alike, and what only the series has."""
+def find_differences(
+    measured: Measured, one: Reference, used: int | None, parallelism: str | None
+) -> Iterator[Difference]:
+    """Yield each thing that the reference states and the series does not say alike, and what only the series has.
+
+    `used` and `parallelism` are the series' own (`gpus_used`, `parallelism_of`).
+    """
     labels, printed = measured.labels, one.printed
-    used = gpus_used(measured)
     yield from _differ("GPU", measured.gpu, one.gpu, same_gpu)
     yield from _differ("GPU count", used, printed.gpus)
     yield from _differ("precision", _precision(labels), printed.precision, _same_precision)
-    yield from _differ("parallelism", parallelism_of(labels, used), printed.parallelism, _same_parallelism)
+    yield from _differ("parallelism", parallelism, printed.parallelism, _same_parallelism)
     for name, label, published in (
         ("ISL", "isl", printed.isl),
         ("OSL", "osl", printed.osl),

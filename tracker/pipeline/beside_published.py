@@ -100,19 +100,24 @@ def find_own(session: Session, figures: Sequence[Figure]) -> dict[int, list[Besi
         session, metrics=comparable_metrics(references), is_wanted=lambda name: model_key(name) in groups
     )
     own: dict[int, list[Beside]] = {}
-    for one in _match(measured, figures, groups)[0]:
+    for one in _match(measured, figures, groups, near_too=False)[0]:
         own.setdefault(id(one.figure.reference), []).append(one)
     return own
 
 
 def _match(
-    measured: Sequence[MeasuredSeries], figures: Sequence[Figure], groups: Mapping[str, Sequence[Reference]]
+    measured: Sequence[MeasuredSeries],
+    figures: Sequence[Figure],
+    groups: Mapping[str, Sequence[Reference]],
+    *,
+    near_too: bool = True,
 ) -> tuple[list[Beside], list[Nearly]]:
     by_reference = {id(one.reference): one for one in figures}
     beside: list[Beside] = []
     nearly: list[Nearly] = []
     for series in measured:
-        matches = match_series(as_measured(series), groups[model_key(str(series.labels["model"]))])
+        rows = groups[model_key(str(series.labels["model"]))]
+        matches = match_series(as_measured(series), rows, near_too=near_too)
         for one in matches.exact:
             figure = by_reference[id(one.reference)]
             beside.append(Beside(series=series, figure=figure, published=one.published, ratio=one.ratio))
