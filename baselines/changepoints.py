@@ -5,7 +5,7 @@ NumPy and SciPy are imported at the first detection, not with this module.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +49,9 @@ class SeriesInput:
     excluded: Collection[int] | None = None
     """Indices of releases to treat as not measured (known outliers); a mapping index -> why serves too."""
 
+    accepted: Mapping[int, tuple[float, float]] | None = None
+    """Changes accepted as the new normal: index -> level before and after. The level starts afresh, not the noise."""
+
     def __post_init__(self) -> None:
         for name in ("labels", "hosts", "environments"):
             given = getattr(self, name)
@@ -57,9 +60,10 @@ class SeriesInput:
         if self.labels is not None and len(set(self.labels)) != len(self.labels):
             twice = sorted({str(label) for label in self.labels if list(self.labels).count(label) > 1})
             raise ValueError(f"labels: expected all different, found twice: {', '.join(twice)}; merge their repeats")
-        for index in self.excluded or ():
-            if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self.values):
-                raise ValueError(f"excluded: expected indices 0 to {len(self.values) - 1}, found {index!r}")
+        for name, indices in (("excluded", self.excluded), ("accepted", self.accepted)):
+            for index in indices or ():
+                if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self.values):
+                    raise ValueError(f"{name}: expected indices 0 to {len(self.values) - 1}, found {index!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,4 +115,12 @@ def detect_many(
     from baselines.description import describe_family
     from baselines.detector import find_family
 
-    return describe_family(series, find_family(series, options))
+    found = describe_family(series, find_family(series, options))
+    if not any(one.accepted for one in series):
+        return found
+    from baselines.accepted import restart_levels, take_back
+
+    restarts = restart_levels(series, found)
+    again = [one.series for one in restarts]
+    described = describe_family(again, find_family(again, options))
+    return [take_back(one, points) for one, points in zip(restarts, described, strict=True)]

@@ -77,6 +77,7 @@ def find_changes(statistics: Statistics, family: Family) -> dict[int, list[Found
             hosts=line.hosts,
             environments=line.environments,
             excluded=[place for place, release_id in enumerate(line.release_ids) if release_id in line.excluded],
+            accepted={place: line.restarts[one] for place, one in enumerate(line.release_ids) if one in line.restarts},
         )
         for line in family.lines
     ]
@@ -168,7 +169,7 @@ def _apply(
 ) -> None:
     row = known.get(decision.stored_id or "")
     if decision.found is None:
-        if row is not None:
+        if row is not None and row.id not in line.accepted:
             row.withdrawn_at, row.changed_at, row.revision = now, now, row.revision + 1
             _audit(session, row, "change:withdrawn", now)
         return

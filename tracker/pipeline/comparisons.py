@@ -111,6 +111,7 @@ def list_inherited(
 ) -> list[str]:
     """Return, in words, the regressions of gated series that came before and that the reference has as well."""
     rank = family.rank
+    accepted = {change_id for line in family.lines for change_id in line.accepted}
     here, reference = rank[release.id or 0], rank[against.id or 0]
     gated = {line.series.id for line in family.lines if line.series.gated and line.at(release.id or 0)}
     newest: dict[int, ChangePointRow] = {}
@@ -119,7 +120,7 @@ def list_inherited(
             newest[change.series_id] = change
     found: dict[int, int] = defaultdict(int)
     for change in newest.values():
-        if change.verdict == Change.REGRESSED and rank[change.release_id] <= reference:
+        if change.id not in accepted and change.verdict == Change.REGRESSED and rank[change.release_id] <= reference:
             found[rank[change.release_id]] += 1
     measured = sorted({rank[release_id] for line in family.lines for release_id in line.release_ids})
     notes = []

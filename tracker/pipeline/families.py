@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.fingerprint import canonical_labels
-from tracker.store import catalog, exclusions, runs, series
+from tracker.store import catalog, changes, exclusions, runs, series
 from tracker.store.engine import Session
 from tracker.store.series import Point
 from tracker.store.tables import ReleaseRow, SeriesRow
@@ -27,6 +27,8 @@ class Line:
     """points[i]: the valid measurements at release_ids[i], never empty."""
     excluded: Mapping[int, str] = field(default_factory=dict)
     """Release id -> why it is not judged, by somebody's word."""
+    accepted: Mapping[int, changes.Accepted] = field(default_factory=dict)
+    """Change point id -> its release and levels, of changes that somebody accepted as the new normal."""
 
     @property
     def values(self) -> list[list[float]]:
@@ -42,6 +44,11 @@ class Line:
     def sibling_group(self) -> str:
         """Return the name of the series it shares releases and noise with: one suite and metric."""
         return canonical_labels({"suite": self.series.suite, "metric": self.series.metric})
+
+    @property
+    def restarts(self) -> dict[int, tuple[float, float]]:
+        """Return release id -> levels before and after, where the level starts afresh by somebody's word."""
+        return {one.release_id: (one.before, one.after) for one in self.accepted.values()}
 
     @property
     def environments(self) -> list[str | None]:
@@ -82,6 +89,7 @@ def load_family(session: Session, component_id: int, hardware_class_id: int) -> 
     members = series.family_of(session, component_id, hardware_class_id)
     history = series.history(session, [one.id or 0 for one, _ in members])
     left_out = exclusions.excluded_of(session, [one.id or 0 for one, _ in members])
+    accepted = changes.accepted_of(session, [one.id or 0 for one, _ in members])
     open_yet = runs.unsettled(session)
     lines = []
     for one, labels in members:
@@ -96,6 +104,7 @@ def load_family(session: Session, component_id: int, hardware_class_id: int) -> 
                 release_ids=tuple(grouped),
                 points=tuple(tuple(trust(points)) for points in grouped.values()),
                 excluded=left_out.get(one.id or 0, {}),
+                accepted=accepted.get(one.id or 0, {}),
             )
         )
     return Family(

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, delete, select
 from tracker.clock import new_public_id
 from tracker.errors import UserError
 from tracker.store.engine import insert_new
-from tracker.store.tables import AlertChangeRow, AlertRow, DeliveryRow, SummaryRow, TriageRow
+from tracker.store.tables import AlertChangeRow, AlertRow, ChangePointRow, DeliveryRow, SummaryRow, TriageRow
 
 
 def alert_of(
@@ -45,6 +45,16 @@ def set_changes(session: Session, alert_id: int, change_ids: Sequence[int]) -> N
     """Put these change points in place of those the alert had."""
     session.execute(delete(AlertChangeRow).where(col(AlertChangeRow.alert_id) == alert_id))
     insert_new(session, AlertChangeRow, [{"alert_id": alert_id, "change_point_id": one} for one in change_ids])
+
+
+def series_of(session: Session, alert_id: int) -> list[int]:
+    """Return the ids of the series that an alert's change points stand in."""
+    statement = (
+        select(ChangePointRow.series_id)
+        .join(AlertChangeRow, col(AlertChangeRow.change_point_id) == ChangePointRow.id)
+        .where(AlertChangeRow.alert_id == alert_id)
+    )
+    return sorted(set(session.exec(statement).all()))
 
 
 def find_alert(session: Session, named: str) -> AlertRow:

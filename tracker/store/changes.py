@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import update
 from sqlmodel import Session, col, delete, select
 
-from tracker.store.tables import ChangePointRow, SeriesRow, VerdictRow
+from tracker.store.engine import in_parts
+from tracker.store.tables import AlertChangeRow, AlertRow, ChangePointRow, SeriesRow, VerdictRow
+
+ACCEPTED = ("expected", "wont_fix")
+"""States of an alert that make its changes the new normal."""
 
 
 def standing_changes(session: Session, series_ids: Sequence[int]) -> list[ChangePointRow]:
@@ -26,6 +31,36 @@ def all_changes(session: Session, series_id: int) -> list[ChangePointRow]:
     """Return a series' change points, withdrawn ones included."""
     statement = select(ChangePointRow).where(ChangePointRow.series_id == series_id).order_by(col(ChangePointRow.id))
     return list(session.exec(statement).all())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A change that somebody accepted as the new normal."""
+
+    release_id: int
+    before: float
+    after: float
+
+
+def accepted_of(session: Session, series_ids: Sequence[int]) -> dict[int, dict[int, Accepted]]:
+    """Return series id -> change point id -> what was accepted, of standing changes."""
+    found: dict[int, dict[int, Accepted]] = {}
+    for part in in_parts(sorted(set(series_ids))):
+        rows = session.execute(
+            select(ChangePointRow.series_id, ChangePointRow.id, ChangePointRow.release_id)
+            .add_columns(ChangePointRow.before, ChangePointRow.after)
+            .join(AlertChangeRow, col(AlertChangeRow.change_point_id) == ChangePointRow.id)
+            .join(AlertRow, col(AlertRow.id) == AlertChangeRow.alert_id)
+            .where(
+                col(ChangePointRow.series_id).in_(part),
+                col(ChangePointRow.withdrawn_at).is_(None),
+                col(AlertRow.state).in_(ACCEPTED),
+            )
+        )
+        for series_id, change_id, release_id, before, after in rows.all():
+            one = Accepted(release_id=release_id, before=before, after=after)
+            found.setdefault(series_id, {})[change_id] = one
+    return found
 
 
 def unnotified_changes(session: Session) -> list[ChangePointRow]:

@@ -7,10 +7,10 @@ import pytest
 from tests.tracker.pipeline.kit import FAST, OLD, SLOW, Service, hand_in
 from tracker.errors import UserError
 from tracker.pipeline.exclusions import exclude, include
+from tracker.pipeline.triage import triage
 from tracker.store.engine import Session
-from tracker.store.tables import AuditRow, ChangePointRow, ExclusionRow, VerdictRow
+from tracker.store.tables import AlertRow, AuditRow, ChangePointRow, ExclusionRow, VerdictRow
 from tracker.store.views.series import Point, list_series, show_series
-
 
 SUITE_NAME = "ingested-hyperfine"
 
@@ -37,7 +37,8 @@ def test_an_excluded_release_is_judged_no_more_and_comes_back_when_it_is_include
 
     done = exclude(service.context, "1.6.0", suite=SUITE_NAME, who="ada", why="the disk was full")
     service.judge()
-    assert done.series and service.changes() == []
+    assert done.series
+    assert service.changes() == []
     assert {row.verdict for row in service.rows(VerdictRow)} == {"missing"}
     with service.context.store.read() as session:
         assert point_at(session, "1.6.0").excluded == "the disk was full"
@@ -78,7 +79,8 @@ def test_what_was_not_measured_cannot_be_excluded_and_what_counts_cannot_be_incl
 def test_a_step_where_the_host_changed_for_good_is_confounded_and_says_so(service: Service) -> None:
     measure(service, SLOW, host="another")
     (change, *_) = service.rows(ChangePointRow)
-    assert change.confounded_by is not None and "host changed" in change.confounded_by
+    assert change.confounded_by is not None
+    assert "host changed" in change.confounded_by
     assert {row.verdict for row in service.rows(VerdictRow)} == {"confounded"}
 
 
@@ -90,3 +92,45 @@ def test_a_comparison_knows_the_noise_of_the_releases_before(service: Service) -
     service.judge()
     assert service.changes() == []
     assert {row.verdict for row in service.rows(VerdictRow)} == {"noisy"}
+
+
+def accept(service: Service, state: str = "expected") -> None:
+    """Decide about the only alert, and judge again."""
+    (alert,) = [one for one in service.rows(AlertRow) if one.state != "recovered"]
+    triage(service.context, alert.public_id, state=state, who="ada", note="a new kernel")
+    service.judge()
+
+
+def test_the_level_starts_afresh_at_a_change_that_was_accepted(service: Service) -> None:
+    """Two slow releases in a row are a passing disturbance once the old speed is back, unless they were accepted."""
+    measure(service, SLOW)
+    accept(service)
+    hand_in(service, "1.7.0", SLOW)
+    hand_in(service, "1.8.0", FAST)
+    hand_in(service, "1.9.0", FAST)
+    service.judge()
+    assert service.changes() == [("1.6.0", "regressed"), ("1.8.0", "improved")]
+    regressed = next(row for row in service.rows(AlertRow) if row.direction == "regressed")
+    assert regressed.state == "expected"
+
+
+def test_an_accepted_change_stays_known_although_it_would_be_found_no_more(service: Service) -> None:
+    measure(service, SLOW)
+    accept(service)
+    for version in ("1.7.0", "1.8.0", "1.9.0", "1.10.0", "1.11.0"):
+        hand_in(service, version, FAST)
+    service.judge()
+    assert service.changes()[0] == ("1.6.0", "regressed")
+
+
+def test_taking_an_acceptance_back_has_the_series_judged_as_before(service: Service) -> None:
+    measure(service, SLOW)
+    accept(service)
+    for version in ("1.7.0", "1.8.0", "1.9.0", "1.10.0", "1.11.0"):
+        hand_in(service, version, FAST)
+    service.judge()
+    assert service.changes() == [("1.6.0", "regressed"), ("1.7.0", "improved")]
+    accept_back = next(row for row in service.rows(AlertRow) if row.direction == "regressed")
+    triage(service.context, accept_back.public_id, state="new", who="bob")
+    service.judge()
+    assert service.changes() == []
