@@ -250,7 +250,8 @@ def import_page(
             imported_by=who,
             address=page.address or "",
         )
-        references.save_edition(session, edition, [to_record(one) for one in page.references])
+        if not references.save_edition(session, edition, [to_record(one) for one in page.references]):
+            return replace(found, new=False)  # somebody else kept the same in this moment
         audit.record(
             session,
             at=now,
