@@ -29,7 +29,9 @@ UNJUDGED_EFFECT_RATIO = 0.03
 """The same where nothing was repeated, so that noise is not known."""
 DRAWS = 400
 SEED = 20_260_101
-GRID = 96
+GRID = 64
+_T_EXCESS = (1.96**2 + 1) / 4
+"""The 97.5 % quantile of Student's t over that of the normal is about 1 + this / degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,11 @@ class Stretch:
     high: float
     word: Word
 
+    @property
+    def span(self) -> str:
+        """Return `from 30 to 80`, `at 144` for a single place."""
+        return f"from {self.low:.4g} to {self.high:.4g}" if self.low < self.high else f"at {self.low:.4g}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontChange:
@@ -100,11 +107,12 @@ class FrontChange:
             return f"no difference beyond {beyond} from {where}{doubt}"
         if len(self.stretches) == 1:
             return f"{told[0].word} everywhere from {where}{doubt}"
-        parts = " and ".join(f"{one.word} from {one.low:.4g} to {one.high:.4g} tok/s/user" for one in told)
+        groups = [(word, list(group)) for word, group in groupby(told, key=lambda one: one.word)]
+        parts = " and ".join(f"{word} {' and '.join(one.span for one in group)} tok/s/user" for word, group in groups)
         rest = ", elsewhere no difference beyond the noise" if any(one.word == "same" for one in self.stretches) else ""
         ends = ""
-        if len(told) == 2 and told[0].word != told[1].word:
-            ends = f"{told[0].word} at the throughput end and {told[1].word} at the interactive end: "
+        if len(groups) == 2:
+            ends = f"{groups[0][0]} at the throughput end and {groups[1][0]} at the interactive end: "
         return f"{ends}{parts}{rest}{doubt}"
 
 
@@ -178,15 +186,18 @@ def _front(sweep: Sequence[SweepConfig]) -> Front:
 
 
 def pool_residuals(configs: Sequence[SweepConfig]) -> list[tuple[float, float]]:
-    """Return the scatter of the repeats around their configs, as logarithms, widened for their small number."""
+    """Return the scatter of the repeats around their configs, as logarithms, widened for their small number.
+
+    Twice: a mean of n lies too near to its n repeats, and noise learnt from few is itself not sure (Student's t).
+    """
+    repeated = [config for config in configs if len(config.repeats) > 1]
+    freedom = sum(len(config.repeats) - 1 for config in repeated)
     found = []
-    for config in configs:
+    for config in repeated:
         n = len(config.repeats)
-        if n < 2:
-            continue
         logs = [(math.log(x), math.log(y)) for x, y in config.repeats]
         middle = sum(x for x, _ in logs) / n, sum(y for _, y in logs) / n
-        wider = math.sqrt(n / (n - 1))
+        wider = math.sqrt(n / (n - 1)) * (1 + _T_EXCESS / freedom)
         found += [((x - middle[0]) * wider, (y - middle[1]) * wider) for x, y in logs]
     return found
 

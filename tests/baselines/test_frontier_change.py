@@ -106,7 +106,8 @@ def test_noise_is_pooled_over_all_points_and_widened_for_their_number() -> None:
         SweepConfig(name="b", repeats=((5.0, 50.0),)),
     ]
     found = pool_residuals(configs)
-    assert [y for _, y in found] == pytest.approx([-math.log(1.1) / 2 * math.sqrt(2), math.log(1.1) / 2 * math.sqrt(2)])
+    once = math.log(1.1) / 2 * math.sqrt(2) * (1 + (1.96**2 + 1) / 4)
+    assert [y for _, y in found] == pytest.approx([-once, once])
 
 
 def test_a_sweep_without_a_config_or_repeat_is_refused() -> None:

@@ -19,6 +19,7 @@ from tracker.cli import (
     demo,
     detect,
     doctor,
+    frontier,
     ingest,
     init,
     parse,
@@ -56,7 +57,8 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     watching = (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts)
-    for module in (*watching, detect, cost, books, references, parse, ingest, quarantine, tokens, audit, prune):
+    deriving = (cost, frontier, books)
+    for module in (*watching, detect, *deriving, references, parse, ingest, quarantine, tokens, audit, prune):
         module.add_to(app)
     return app
 
