@@ -12,7 +12,9 @@ from jobs.errors import UserError
 from jobs.executors._commands import Ended, printed_lines
 from jobs.protocols import JobOutcome, JobSpec
 
-_REFERENCE = re.compile(r"(?:(?P<registry>[A-Za-z0-9.-]+(?::\d+)?)/)?(?P<name>[a-z0-9._/-]+)(?::(?P<tag>[\w.-]+))?")
+_NAME = r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
+_HOST = r"localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+(?=:\d)"
+_REFERENCE = re.compile(rf"(?:(?P<registry>(?:{_HOST})(?::\d+)?)/)?(?P<name>{_NAME})(?::(?P<tag>\w[\w.-]*))?", re.ASCII)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _PYXIS_FAILED = re.compile(
     r"pyxis: .*(fail|couldn't|error|unable)|unrecognized option '--(no-)?container|enroot.*ERROR", re.I
@@ -35,8 +37,6 @@ def image_argument(job: JobSpec) -> str:
             f"job {job.key}: expected an image such as nvcr.io/nvidia/tensorrt-llm/release:1.0.0, found {location!r}"
         )
     registry, name, tag = match.group("registry"), match.group("name"), match.group("tag")
-    if registry and not ("." in registry or ":" in registry or registry == "localhost"):
-        registry, name = None, f"{registry}/{name}"
     version = job.build_digest if _DIGEST.fullmatch(job.build_digest) else tag
     return (f"{registry}#" if registry else "") + name + (f":{version}" if version else "")
 

@@ -133,7 +133,7 @@ def _carry_out(attempt: Attempt, watch: _Watch) -> Ended:
     check_gpus(int(order["gpus"]), os.environ)
     setup = Setup(
         cache=Path(order["cache"]),
-        uv=order["uv"],
+        uv=order["uv"] if order["uv"] and os.access(order["uv"], os.X_OK) else None,
         variables={**installer_variables(os.environ), MARKER: str(attempt.folder)},
         log=attempt.file("setup.log"),
         deadline=time.monotonic() + job.setup_timeout_s,

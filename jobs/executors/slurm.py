@@ -13,6 +13,7 @@ from pathlib import Path
 
 from jobs.errors import TryLater, UserError
 from jobs.executors._attempts import Attempt, check_job, check_key, job_from_json, open_attempts, read, write_once
+from jobs.executors._environments import find_uv
 from jobs.executors._options import number
 from jobs.executors._slurm_answers import SlurmJob
 from jobs.executors._slurm_commands import SlurmCommands, submitted
@@ -33,7 +34,7 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
     Options: those of `SlurmOptions`, and `uv`, `index_url` and `work_limit_bytes` as the local executor has them.
     """
     checked = read_options(options, _BESIDE)
-    uv, index_url = options.get("uv") or "", options.get("index_url") or ""
+    uv, index_url = options.get("uv", find_uv() or ""), options.get("index_url") or ""
     if not isinstance(uv, str) or not (isinstance(index_url, str) or callable(index_url)):
         raise UserError(f"executor slurm: uv and index_url must be text, found {uv!r} and {index_url!r}")
     work_limit_bytes = int(number("slurm", options, "work_limit_bytes", 2 * 1024**3, low=1024))

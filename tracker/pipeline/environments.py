@@ -15,7 +15,7 @@ from tracker.store.engine import Session
 from tracker.store.views.runs import Attempt, RunDetail
 
 LARGEST_BYTES = 4 * 1024 * 1024
-OF_ONE_ATTEMPT = ("build", "program", "requirements", "assets", "packages", "software")
+OF_ONE_ATTEMPT = ("build", "program", "requirements", "assets", "packages", "software", "scheduler")
 """Parts that attempts in one environment may have apart: they stay in the attempt's own file."""
 
 

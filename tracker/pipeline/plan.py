@@ -68,10 +68,14 @@ def plan(context: Context, suite_name: str) -> int:
     return added
 
 
+ELSEWHERE = frozenset({"replay", "slurm"})
+"""Executors that measure on other machines: recorded results are played anywhere, and Slurm knows its nodes."""
+
+
 def hardware_problem(suite: Suite, place: Place) -> str | None:
-    """Return why this host cannot run the suite, None when it can; recorded results are played anywhere."""
+    """Return why this host cannot run the suite, None when it can, or when its executor does not measure here."""
     needs = suite.hardware
-    if suite.run.executor == "replay":
+    if suite.run.executor in ELSEWHERE:
         return None
     if needs.gpus > len(place.gpus):
         return f"the suite needs {needs.gpus} GPU(s), this host has {len(place.gpus)}"
