@@ -106,7 +106,8 @@ def _tell(found: Imported, dry_run: bool) -> list[str]:
     size = f"{count(len(rows), 'row')} in {count(found.page.tables, 'table')}"
     size += f", {missing} without a figure" if missing else ""
     if not found.new:
-        return [f"unchanged: {found.edition} says the same already ({size})"]
+        known = f"{found.edition}, which ships with the service," if found.shipped else found.edition
+        return [f"unchanged: {known} says the same already ({size})"]
     lines = [f"{'would be kept' if dry_run else 'kept'} as {found.edition}: {size}"]
     if doubtful:
         where = "" if dry_run else f"; `tracker references show {found.edition} --doubtful` says why"

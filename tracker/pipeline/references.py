@@ -66,6 +66,8 @@ class Imported:
     edition: str
     new: bool
     page: Page
+    shipped: bool = False
+    """Whether the edition came with the service."""
     against: str | None = None
     changes: Sequence[EditionChange] = ()
 
@@ -203,7 +205,8 @@ def weigh_page(
     same = [one for one in own if one.content == content]
     newest = own[-1] if own else None
     if same and newest and (dated is None or newest.content == content or dated <= newest.dated):
-        return Imported(edition=same[-1].name, new=False, page=page), source, same[-1].dated
+        known = same[-1]
+        return Imported(edition=known.name, new=False, page=page, shipped=known.shipped), source, known.dated
     day = dated or today
     number = sum(one.dated == day for one in own) + 1
     name = f"{source}/{day}" + (f".{number}" if number > 1 else "")
