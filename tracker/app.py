@@ -116,10 +116,11 @@ class App:
     def _executor_options(self, name: str) -> dict[str, object]:
         if name == "replay":
             return {"recordings": str(self.settings.recordings)}
-        if name == "local":
+        if name in ("local", "slurm"):
             from jobs.sources.package_index import configured_index
 
-            return {"index_url": lambda: configured_index() or ""}
+            more = self.settings.slurm.model_dump() if name == "slurm" else {}
+            return {**more, "index_url": lambda: configured_index() or ""}
         return {}
 
     def sink_is_set_up(self, name: str) -> bool:

@@ -51,6 +51,30 @@ class SlackSettings(_Part):
     api_url: str = Field("https://slack.com/api/", description="Slack's API; another address for a proxy or a test")
 
 
+class SlurmSettings(_Part):
+    """How the executor `slurm` asks for jobs; the executor checks the texts."""
+
+    partition: str = Field("", description="Partition; empty for the cluster's default")
+    account: str = Field("", description="Account that jobs are charged to; empty for your default")
+    qos: str = Field("", description="Quality of service; empty for the default")
+    gres: str = Field("", description="Generic resources: gpu:h200:{gpus}; empty asks for the GPUs a suite needs")
+    cpus: int = Field(1, ge=1, le=4096, description="Cores of a job, at least those that the suite pins")
+    memory_mb: int = Field(0, ge=0, description="Memory of a job in MB; 0 for the partition's default")
+    exclusive: bool = Field(False, description="Whole nodes, so that no other job disturbs a measurement")
+    options: list[str] = Field([], description="More options of sbatch: --constraint=h200")
+    mounts: list[str] = Field([], description="Folders that containers may read: /models or /data/models:/models")
+    mpi: str = Field("", description="srun's --mpi for containers: pmix; empty leaves it out")
+    keep_images: int = Field(5, ge=1, description="Imported images that stay in the cache; others go after a day")
+    python: str | None = Field(None, description="Python on the nodes; default: the one that runs this service")
+    bin: str = Field("", description="Folder of Slurm's commands; empty looks on the PATH")
+    conf: str = Field("", description="slurm.conf; empty for Slurm's own")
+    answers: Literal["text", "json"] = Field("text", description="What Slurm's commands are asked for: text or json")
+    ask_every_s: float = Field(10, ge=0, le=3600, description="Seconds between two questions to Slurm about a run")
+    answer_within_s: float = Field(30, ge=0.1, le=600, description="Patience with one of Slurm's commands, in seconds")
+    queue_limit_s: float = Field(86_400, ge=1, le=30 * 86_400, description="Seconds a run may wait in Slurm's queue")
+    files_within_s: float = Field(120, ge=0, le=3600, description="Seconds until a node's files must be seen here")
+
+
 class SourceSettings(BaseModel):
     """A release source that is watched whether or not a suite measures what it finds."""
 
@@ -153,6 +177,7 @@ class Settings(BaseSettings):
     keep_outputs_days: int = Field(365, ge=1, le=36_500, description="Days that `tracker prune` leaves outputs alone")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged")
     slack: SlackSettings = Field(SlackSettings(), description="Slack")
+    slurm: SlurmSettings = Field(SlurmSettings(), description="How runs are handed to Slurm")
     sources: list[SourceSettings] = Field([], description="Release sources watched without a suite")
     registries: list[RegistrySettings] = Field([], description="Logins at container registries")
     rules: list[RuleSettings] = Field([RuleSettings(name="default")], description="Who is told about which changes")
@@ -267,6 +292,7 @@ def _may_be_secret(where: str) -> bool:
 def _model_at(path: tuple[int | str, ...]) -> type[BaseModel]:
     parts: dict[int | str, type[BaseModel]] = {
         "slack": SlackSettings,
+        "slurm": SlurmSettings,
         "rules": RuleSettings,
         "sources": SourceSettings,
         "registries": RegistrySettings,

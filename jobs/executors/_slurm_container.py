@@ -15,6 +15,8 @@ from jobs.protocols import JobOutcome, JobSpec
 _NAME = r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
 _HOST = r"localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+(?=:\d)"
 _REFERENCE = re.compile(rf"(?:(?P<registry>(?:{_HOST})(?::\d+)?)/)?(?P<name>{_NAME})(?::(?P<tag>\w[\w.-]*))?", re.ASCII)
+_HUB = ("docker.io", "index.docker.io", "registry-1.docker.io")
+"""Docker Hub, which enroot means where no registry is named."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _PYXIS_FAILED = re.compile(
     r"pyxis: .*(fail|couldn't|error|unable)|unrecognized option '--(no-)?container|enroot.*ERROR", re.I
@@ -37,6 +39,7 @@ def image_argument(job: JobSpec) -> str:
             f"job {job.key}: expected an image such as nvcr.io/nvidia/tensorrt-llm/release:1.0.0, found {location!r}"
         )
     registry, name, tag = match.group("registry"), match.group("name"), match.group("tag")
+    registry = None if registry in _HUB else registry
     version = job.build_digest if _DIGEST.fullmatch(job.build_digest) else tag
     return (f"{registry}#" if registry else "") + name + (f":{version}" if version else "")
 
@@ -52,7 +55,7 @@ def mount_argument(readable: Sequence[str], work: Path, program: Path | None) ->
     return ",".join([f"{work}:{work}", *(f"{pair}:ro" for pair in pairs)])
 
 
-def container_words(job: JobSpec, order: Mapping[str, Any], work: Path) -> tuple[str, ...]:
+def container_words(job: JobSpec, order: Mapping[str, Any], image: str, work: Path) -> tuple[str, ...]:
     """Return the command up to the program, the job's arguments following; a script runs on the image's python3."""
     program = Path(job.program)
     script = program if program.suffix == ".py" else None
@@ -66,7 +69,7 @@ def container_words(job: JobSpec, order: Mapping[str, Any], work: Path) -> tuple
         "--export=ALL",
         *([f"--cpus-per-task={cpus}"] if cpus else []),
         *([f"--mpi={order['mpi']}"] if order["mpi"] else []),
-        f"--container-image={image_argument(job)}",
+        f"--container-image={image}",
         f"--container-mounts={mount_argument(order['mounts'], work, script)}",
         f"--container-workdir={work}",
         "--no-container-mount-home",

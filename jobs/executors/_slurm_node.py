@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,13 +24,14 @@ from typing import Any
 
 from jobs.executors._attempts import Attempt, job_from_json, read, replace
 from jobs.executors._commands import Ended
-from jobs.executors._environments import PythonEnvironment, Setup
+from jobs.executors._environments import Setup
 from jobs.executors._guard import become_subreaper, end_descendants
 from jobs.executors._preparation import Prepared, installer_variables, prepare
 from jobs.executors._processes import MARKER
 from jobs.executors._program import run_program
 from jobs.executors._slurm_container import blame, container_words
 from jobs.executors._slurm_ends import NO_FOLDER
+from jobs.executors._slurm_images import prepare_image
 from jobs.executors._supervisor import outcome_of
 from jobs.protocols import JobOutcome, JobSpec
 
@@ -183,11 +184,11 @@ def _devices(text: str) -> list[str]:
 
 def _prepare(attempt: Attempt, job: JobSpec, order: Mapping[str, Any], setup: Setup) -> Prepared:
     """Return what to run: on the node itself, or in a container of the build under test."""
-
-    def in_container(job: JobSpec, _environment: PythonEnvironment) -> Sequence[str]:
-        return container_words(job, order, attempt.work)
-
-    prepared = prepare(attempt, job, setup, in_container if job.build_kind == "image" else None)
+    if job.build_kind == "image":
+        image = prepare_image(job, setup, keep=int(order["keep_images"]))
+        prepared = prepare(attempt, job, setup, lambda job, _: container_words(job, order, image, attempt.work))
+    else:
+        prepared = prepare(attempt, job, setup)
     variables = {**prepared.variables, **_slurm_variables(os.environ)}
     record = read(attempt.file("environment.json")) or {}
     replace(attempt.file("environment.json"), {**record, "scheduler": _scheduler(os.environ)})

@@ -50,6 +50,8 @@ class SlurmOptions:
     """Folders that containers may read, `SOURCE` or `SOURCE:TARGET`."""
     mpi: str = ""
     """srun's `--mpi` for containers; empty leaves it out."""
+    keep_images: int = 5
+    """How many imported images stay in the cache."""
     python: str = sys.executable
     """The Python that carries attempts on the nodes."""
     bin: str = ""
@@ -90,7 +92,7 @@ def read_options(values: Mapping[str, object], beside: tuple[str, ...]) -> Slurm
         given[name] = _texts(name, given.get(name, ()), expression, example)
     for name, low in _NUMBERS:
         number("slurm", given, name, 1.0, low=low)
-    for name in ("cpus", "memory_mb"):
+    for name in ("cpus", "memory_mb", "keep_images"):
         if not isinstance(given.get(name, 1), int):
             raise UserError(f"executor slurm: {name} must be a whole number, found {given[name]!r}")
     if not isinstance(given.get("exclusive", False), bool):
@@ -118,6 +120,7 @@ _LISTS = (
 _NUMBERS = (
     ("cpus", 1),
     ("memory_mb", 0),
+    ("keep_images", 1),
     ("ask_every_s", 0),
     ("answer_within_s", 0.1),
     ("queue_limit_s", 1),

@@ -64,6 +64,7 @@ def order_of(
         "gpus": options.gpus_of(job),
         "mounts": list(options.mounts),
         "mpi": options.mpi,
+        "keep_images": options.keep_images,
         "srun": shutil.which("srun", path=commands.folder or None) or "srun",
     }
 

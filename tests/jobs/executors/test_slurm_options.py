@@ -164,6 +164,7 @@ def test_only_what_installers_need_is_passed_on() -> None:
         ("nvcr.io/nvidia/tensorrt-llm/release:1.2.0", DIGEST, f"nvcr.io#nvidia/tensorrt-llm/release:{DIGEST}"),
         ("nvcr.io/nvidia/tensorrt-llm/release@" + DIGEST, DIGEST, f"nvcr.io#nvidia/tensorrt-llm/release:{DIGEST}"),
         ("vllm/vllm-openai:v0.20.1", "", "vllm/vllm-openai:v0.20.1"),
+        ("docker.io/vllm/vllm-openai@" + DIGEST, DIGEST, f"vllm/vllm-openai:{DIGEST}"),
         ("localhost/bench", DIGEST, f"localhost#bench:{DIGEST}"),
         ("10.0.0.7:5000/bench:1", "", "10.0.0.7:5000#bench:1"),
         ("/images/release.sqsh", DIGEST, "/images/release.sqsh"),
@@ -189,12 +190,13 @@ def test_all_but_the_working_folder_is_mounted_to_read_only() -> None:
 def test_a_program_in_a_container_is_a_step_of_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "16")
     order = {"srun": "/usr/bin/srun", "mpi": "pmix", "mounts": ["/models"]}
-    words = container_words(replace(JOB, container=ContainerLimits(entrypoint=False)), order, Path("/a/work"))
+    job = replace(JOB, container=ContainerLimits(entrypoint=False))
+    words = container_words(job, order, "/cache/images/x.sqsh", Path("/a/work"))
     assert words[0] == "/usr/bin/srun"
     assert words[-1] == "trtllm-bench"
     assert {"--mpi=pmix", "--cpus-per-task=16", "--no-container-mount-home", "--no-container-entrypoint"} <= {*words}
-    assert f"--container-image=nvcr.io#nvidia/tensorrt-llm/release:{DIGEST}" in words
-    script = container_words(replace(JOB, program="/suites/bench.py"), order, Path("/a/work"))
+    assert "--container-image=/cache/images/x.sqsh" in words
+    script = container_words(replace(JOB, program="/suites/bench.py"), order, "x", Path("/a/work"))
     assert script[-2:] == ("python3", "/suites/bench.py")
 
 
