@@ -29,7 +29,7 @@ COLUMNS = (
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    text = "Price and power books: what a GPU-hour costs, what a GPU draws."
+    text = "Price and power books: what a GPU costs and draws."
     group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
     group.command("list", epilog=examples("tracker books list", "tracker books list --json"))(list_)
     group.command(epilog=examples("tracker books show inferencex", "tracker books show inferencex/2026-07 --json"))(
