@@ -7,6 +7,7 @@ EngineRefused             an answer that says no, with the engine's own words
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ _ANSWER_WITHIN_S = 60.0
 _START_WITHIN_S = 300.0
 _SILENCE_S = 600.0
 """How long a stream (a pull, a log) may say nothing before it counts as broken."""
+_GONE = re.compile(r"no such (container|image)", re.IGNORECASE)
+"""Podman's words, with status 500, about a container that is being removed by somebody else at the same time."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -165,7 +168,7 @@ class Engine:
         try:
             self._send("POST", f"/containers/{name}/stop", params={"t": grace_s}, timeout=grace_s + _ANSWER_WITHIN_S)
         except EngineRefused as error:
-            if error.status != 404:
+            if error.status != 404 and not _GONE.search(str(error)):
                 raise
 
     def remove(self, name: str) -> None:
@@ -173,7 +176,8 @@ class Engine:
         try:
             self._send("DELETE", f"/containers/{name}", params={"force": "true", "v": "true"})
         except EngineRefused as error:
-            if error.status != 404 and not (error.status == 409 and "in progress" in str(error)):
+            going = error.status == 409 and "in progress" in str(error)
+            if error.status != 404 and not going and not _GONE.search(str(error)):
                 raise
 
     @contextmanager
@@ -199,7 +203,7 @@ class Engine:
         try:
             return _object(self._send("GET", path))
         except EngineRefused as error:
-            if error.status == 404:
+            if error.status == 404 or _GONE.search(str(error)):
                 return None
             if error.status >= 500:
                 raise EngineAway(f"the engine is in trouble: {error}") from error

@@ -111,6 +111,7 @@ def container_request(
         "Volumes": {ROOT: {}},
         "Labels": labels_of(home, job),
         "Tty": False,
+        "StopTimeout": 10,
         "HostConfig": {
             **_limits(job.container),
             "Mounts": [

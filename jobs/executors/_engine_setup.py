@@ -69,6 +69,8 @@ def set_up(site: Site) -> None:
     image = _have_image(site, info)
     assets = [prepare_asset(asset, site.setup) for asset in site.job.assets]
     local = site.options.address.is_local
+    if local:
+        _check_mounts(site.options)
     cores, pin_note = pick_cores(site.job.pin_cores) if local else ((), "the engine is on another machine")
     body = container_request(site.job, site.options, image, home=site.home, cores=cores)
     site.attempt.file(CREATING).touch()
@@ -108,6 +110,14 @@ def _have_image(site: Site, info: Mapping[str, Any]) -> dict[str, Any]:
         raise Ended(JobOutcome.INFRA_FAILED, f"{image.reference} was removed while it was being used")
     site.tell(f"using {image.reference}, {found.get('Id')}")
     return found
+
+
+def _check_mounts(options: EngineOptions) -> None:
+    """Raise Ended where a folder to be mounted is missing; some engines would make an empty one."""
+    for target, source in options.mounts.items():
+        if not Path(source).exists():
+            what = f"{source}, to be seen as {target} in the container, does not exist on this machine"
+            raise Ended(JobOutcome.INFRA_FAILED, f"{what}; correct mounts in the settings")
 
 
 def _image_folder(info: Mapping[str, Any]) -> Path | None:

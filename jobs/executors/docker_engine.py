@@ -29,6 +29,7 @@ from jobs.executors._processes import identify, is_alive
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
 _CANCEL_WITHIN_S = 15.0
+_MISSED_WITHIN_S = 3.0
 _MOST_CARRIERS = 50
 """So many carriers may die under one attempt; then it is given up."""
 
@@ -208,9 +209,16 @@ class DockerEngineExecutor:
             attempt.finish(outcome, detail, at=datetime.now(UTC))
             return
         attempt.file("cancel").touch()
-        deadline = time.monotonic() + _CANCEL_WITHIN_S
-        while self.poll(attempt.key).state is not JobState.ENDED:
-            if time.monotonic() > deadline:
+        begun = time.monotonic()
+        while True:
+            waited_s = time.monotonic() - begun
+            try:
+                if self.poll(attempt.key).state is JobState.ENDED:
+                    return
+            except TryLater:
+                if waited_s > _MISSED_WITHIN_S:
+                    raise
+            if waited_s > _CANCEL_WITHIN_S:
                 raise TryLater(f"the container of attempt {attempt.key} has not ended yet; it is being ended")
             time.sleep(0.02)
 
@@ -276,6 +284,7 @@ def _send(target: int, content: bytes) -> None:
 
 def _remove(engine: Engine, name: str) -> None:
     try:
+        engine.stop(name, 0)
         engine.remove(name)
     except EngineRefused as error:
         raise EngineAway(f"container {name} cannot be removed: {error}") from error
