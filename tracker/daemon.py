@@ -84,7 +84,7 @@ class Daemon:
             try:
                 ask_source(self._app.context, source)
             except JobsError as error:
-                log.warning("source.failed", source=source.name, why=str(error))
+                log.warning("source.failed", source=source.shown, why=str(error))
         for suite in self._app.settings.suites:
             if self._stopping.is_set():
                 return

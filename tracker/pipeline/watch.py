@@ -94,7 +94,7 @@ def ask_source(context: Context, watched: Watched, *, force: bool = False) -> Lo
     try:
         answer = context.open_source(watched.kind, watched.options).list_builds()
     except JobsError as error:
-        _note_problem(context, watched.name, error, now)
+        _note_problem(context, watched, error, now)
         if force:
             raise
         return Look()
@@ -111,13 +111,13 @@ def _is_due(cursor: CursorRow, every: timedelta, now: datetime) -> bool:
     return cursor.asked_at is None or now - cursor.asked_at >= wait
 
 
-def _note_problem(context: Context, name: str, error: JobsError, now: datetime) -> None:
+def _note_problem(context: Context, watched: Watched, error: JobsError, now: datetime) -> None:
     after_s = error.after_s if isinstance(error, TryLater) else None
     with context.store.write() as session:
-        cursor = catalog.cursor_of(session, name)
+        cursor = catalog.cursor_of(session, watched.name)
         cursor.asked_at, cursor.problem = now, str(error)
         cursor.ask_after = None if after_s is None else now + timedelta(seconds=after_s)
-    log.warning("source.unavailable", source=name, why=str(error))
+    log.warning("source.unavailable", source=watched.shown, why=str(error))
 
 
 def _keep_answer(session: Session, watched: Watched, answer: SourceAnswer, *, now: datetime, who: str) -> int:
@@ -133,12 +133,14 @@ def _keep_answer(session: Session, watched: Watched, answer: SourceAnswer, *, no
     new = keep_builds(session, component, answer.builds, now=now, who=who, historic=first_answer)
     if answer.scope is not None:
         _keep_missing(session, component, answer, answer.scope, now=now, who=who)
+    if new:
+        log.info("builds.found", source=watched.shown, builds=new)
     for tag, reason in answer.unreadable:
-        log.warning("source.entry_unreadable", source=watched.name, entry=tag, why=reason)
+        log.warning("source.entry_unreadable", source=watched.shown, entry=tag, why=reason)
     if answer.left_out:
         reasons = Counter(reason for _, reason in answer.left_out).most_common(3)
         why = "; ".join(f"{number}: {reason}" for reason, number in reasons)
-        log.info("source.left_out", source=watched.name, names=len(answer.left_out), why=why)
+        log.info("source.left_out", source=watched.shown, names=len(answer.left_out), why=why)
     return new
 
 
