@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from datetime import date, datetime
 from decimal import Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from baselines.books.book import POWER_COLUMN, Book, BookKind, Edition, Entry
+from baselines.problems import Problems
 from jobs.names import gpu_key
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _BOOK_KEYS = ("kind", "name", "title", "edition")
 _EDITION_KEYS = ("name", "valid_from", "valid_to", "source", "note", "gpu")
@@ -23,47 +21,9 @@ _LARGEST = {BookKind.PRICE: Decimal(10_000), BookKind.POWER: Decimal(1_000)}
 _TEXTS_OF_GPU = ("aliases", "note")
 
 
-class _Problems:
-    """Collects what is wrong with one file."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.found: list[str] = []
-
-    def add(self, key: str, expected: str, found: object) -> None:
-        shown = repr(found) if isinstance(found, str) and found != "nothing" else str(found)
-        self.found.append(f"{self.file}: {key}: expected {expected}, found {shown[:60]}")
-
-    def refuse_unknown(self, where: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
-        for key in given:
-            if key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-                self.found.append(f"{self.file}: {where}{key}: expected a known key, found {key!r}; {hint}")
-
-    def text(self, where: str, table: Mapping[str, Any], key: str, *, needed: bool, name: bool = False) -> str:
-        value = table.get(key)
-        if value is None and not needed:
-            return ""
-        if isinstance(value, str) and value.strip() and (not name or _NAME.fullmatch(value)):
-            return value.strip()
-        wanted = "a name of letters, digits and . _ -" if name else "a text that is not empty"
-        self.add(f"{where}{key}", wanted, "nothing" if value is None else value)
-        return ""
-
-    def day(self, where: str, table: Mapping[str, Any], key: str, *, needed: bool) -> date | None:
-        value = table.get(key)
-        if value is None and not needed:
-            return None
-        if isinstance(value, date) and not isinstance(value, datetime):
-            return value
-        self.add(f"{where}{key}", "a date such as 2026-07-01, without quotes", "nothing" if value is None else value)
-        return None
-
-
 def parse_book(text: str, file: str, *, own: bool = False) -> Book:
     """Return the book that a TOML text holds; ValueError with one line for each mistake."""
-    problems = _Problems(file)
+    problems = Problems(file)
     try:
         document = tomllib.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError) as error:
@@ -84,7 +44,7 @@ def parse_book(text: str, file: str, *, own: bool = False) -> Book:
     return Book(kind=kind, name=name, file=file, editions=tuple(whole), title=title, own=own)
 
 
-def _read_kind(problems: _Problems, document: Mapping[str, Any]) -> BookKind:
+def _read_kind(problems: Problems, document: Mapping[str, Any]) -> BookKind:
     value = document.get("kind")
     if isinstance(value, str) and value in tuple(BookKind):
         return BookKind(value)
@@ -93,7 +53,7 @@ def _read_kind(problems: _Problems, document: Mapping[str, Any]) -> BookKind:
 
 
 def _read_edition(
-    problems: _Problems, place: int, table: Mapping[str, Any], kind: BookKind, book: str, own: bool
+    problems: Problems, place: int, table: Mapping[str, Any], kind: BookKind, book: str, own: bool
 ) -> Edition | None:
     where = f"edition[{place}]."
     before = len(problems.found)
@@ -121,7 +81,7 @@ def _read_edition(
     )
 
 
-def _read_entries(problems: _Problems, where: str, tables: object, kind: BookKind) -> list[Entry]:
+def _read_entries(problems: Problems, where: str, tables: object, kind: BookKind) -> list[Entry]:
     if not isinstance(tables, dict) or not tables:
         problems.add(f"{where}gpu", 'one [edition.gpu."NAME"] table or more', "nothing" if tables is None else tables)
         return []
@@ -155,14 +115,14 @@ def _example(kind: BookKind) -> str:
     return "own = 1.73" if kind is BookKind.PRICE else "kw = 1.71"
 
 
-def _read_aliases(problems: _Problems, key: str, value: object) -> tuple[str, ...]:
+def _read_aliases(problems: Problems, key: str, value: object) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value):
         return tuple(value)
     problems.add(f"{key}.aliases", "a list of names", value)
     return ()
 
 
-def _read_value(problems: _Problems, key: str, column: str, value: object, kind: BookKind) -> Fraction | None:
+def _read_value(problems: Problems, key: str, column: str, value: object, kind: BookKind) -> Fraction | None:
     if kind is BookKind.POWER and column != POWER_COLUMN:
         problems.add(key, f"{POWER_COLUMN!r}, the one figure of a power book", column)
         return None
@@ -177,7 +137,7 @@ def _read_value(problems: _Problems, key: str, column: str, value: object, kind:
     return Fraction(number)
 
 
-def _check_together(problems: _Problems, editions: list[Edition]) -> None:
+def _check_together(problems: Problems, editions: list[Edition]) -> None:
     """Note editions of one name, and days on which two of them hold; an open edition ends where the next begins."""
     names = [one.name for one in editions]
     for name in sorted({name for name in names if names.count(name) > 1}):
