@@ -21,6 +21,12 @@ from baselines.series import Values
 LIKELY = 3.841458820694124
 """Squared z by which one place of a cut may explain less than another and still be believed at 95 %."""
 
+WANDER = 1 / 30
+"""Variance of any level, in units of a release's, that longer looking does not remove: steps too small to be found."""
+
+LONE = 4.0
+"""Variance of the level of a release that stands alone between two others, in units of a release's."""
+
 POWER_QUANTILE = 0.8416212335729143
 """Normal quantile that makes four of five steps of a size pass the threshold."""
 
@@ -74,7 +80,9 @@ def measure_steps(found: Found) -> Steps:
     # Ties stretch the variance of a mean of many; of two releases at most so many times.
     size = (cut.end - cut.first).astype(np.float64)
     tied = np.minimum(stretch[cut.owner], size)
-    error = single * np.sqrt(tied[inner - 1] / weight[inner - 1] + tied[inner] / weight[inner])
+    # A level that lasted for one release may be an odd one beside a step: nothing else tells them apart.
+    tied = np.where((size == 1) & (cut.end != sums.starts[1:][cut.owner]), LONE, tied)
+    error = single * np.sqrt(tied[inner - 1] / weight[inner - 1] + tied[inner] / weight[inner] + 2 * WANDER)
     shift = sums.reference[cuts]
     low, high = bound_places(sums, cut, left[series])
     return Steps(

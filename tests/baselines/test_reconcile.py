@@ -99,3 +99,30 @@ def test_every_change_is_decided_once_whatever_the_order_of_arrival(
         for one in decisions
         if one.found and one.stored_id
     )
+
+
+@given(stored=changes, extra=st.lists(st.integers(0, 39), max_size=10))
+def test_what_is_found_where_it_was_known_keeps_its_id_whatever_releases_come_between(
+    stored: list[tuple[int, str, int]], extra: list[int]
+) -> None:
+    """Backports and late reruns add releases between old ones: a change that stays where it was is the same."""
+    before = [
+        known(f"id{at}{way}", at, way, spread) for (at, way), spread in {one[:2]: one[2] for one in stored}.items()
+    ]
+    releases = sorted({*RELEASES, *(f"{RELEASES[one]}.5" for one in extra)})
+    decisions = reconcile(before, [one.place for one in before], releases)
+    assert {(one.kind, one.stored_id) for one in decisions} == {("same", one.id) for one in before}
+
+
+@given(stored=changes, found=changes)
+def test_reconciling_again_with_what_came_of_it_changes_nothing(
+    stored: list[tuple[int, str, int]], found: list[tuple[int, str, int]]
+) -> None:
+    places = [place(at, way, spread) for (at, way), spread in {one[:2]: one[2] for one in found}.items()]
+    first = reconcile([known(f"id{number}", *one) for number, one in enumerate(stored)], places, RELEASES)
+    after = [
+        StoredChange(id=one.stored_id or f"new{number}", place=one.found)
+        for number, one in enumerate(first)
+        if one.found is not None
+    ]
+    assert {one.kind for one in reconcile(after, places, RELEASES)} <= {"same"}
