@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+
 from jobs.content import Content
 from jobs.intake import Arrival
 from tests.tracker.pipeline.kit import FAST, OLD, REPEATS, SLOW, Recorder, Service, hand_in
