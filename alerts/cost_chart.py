@@ -8,11 +8,13 @@ from typing import Any
 
 from alerts.chart_rows import PICTURE_WIDTH
 from alerts.chart_style import Palette, build_config, pick_palette
+from alerts.chart_text import TITLE_LETTERS, fold_text
 
 Spec = dict[str, Any]
 
 VIEWS = ("as priced", "software only")
 MOST_PANELS = 6
+PANEL_LETTERS = 95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ def cost_spec(panels: Sequence[CostPanel], *, title: str, axis: str, lower_is_be
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "config": build_config(palette, solid=True),
-        "title": {"text": title, "subtitle": [subtitle]},
+        "title": {"text": fold_text(title, TITLE_LETTERS), "subtitle": [subtitle]},
         "vconcat": [_panel(panel, f"{axis}  ·  {better}", palette, len(panels)) for panel in panels],
         "spacing": 28,
     }
@@ -78,7 +80,7 @@ def _panel(panel: CostPanel, axis: str, palette: Palette, panels: int) -> Spec:
     shape = {"field": "view", "type": "nominal", "scale": {"domain": list(VIEWS), "range": ["circle", "square"]}}
     tooltip = [{"field": name, "type": "nominal"} for name in ("release", "view", "value")]
     return {
-        "title": {"text": panel.name, "fontSize": 12},
+        "title": {"text": fold_text(panel.name, PANEL_LETTERS), "fontSize": 12},
         "width": PICTURE_WIDTH - 80,
         "height": 240 if panels < 3 else 150,
         "data": {"values": rows},
@@ -94,7 +96,7 @@ def _panel(panel: CostPanel, axis: str, palette: Palette, panels: int) -> Spec:
 
 def _empty(panel: CostPanel, palette: Palette) -> Spec:
     return {
-        "title": {"text": panel.name, "fontSize": 12},
+        "title": {"text": fold_text(panel.name, PANEL_LETTERS), "fontSize": 12},
         "width": PICTURE_WIDTH - 80,
         "height": 60,
         "data": {"values": [{"text": "no figure is known"}]},

@@ -9,8 +9,11 @@ from typing import Any
 
 from alerts.chart_rows import PICTURE_WIDTH
 from alerts.chart_style import Palette, build_config, pick_palette
+from alerts.chart_text import SUBTITLE_LETTERS, TITLE_LETTERS, fold_text
 
 Spec = dict[str, Any]
+
+HOLLOW = "hollow: beaten by another config of its release"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,7 @@ def frontier_spec(
         "height": 380,
         "autosize": {"type": "pad", "contains": "padding"},
         "config": build_config(palette, solid=True),
-        "title": {"text": title, "subtitle": [*_fold(said), "hollow: beaten by another config of its release"]},
+        "title": {"text": fold_text(title, TITLE_LETTERS), "subtitle": [*fold_text(said, SUBTITLE_LETTERS), HOLLOW]},
         "layer": [
             *_areas(both, x, y, palette),
             {
@@ -116,13 +119,3 @@ def _dots(dots: Sequence[Spec], x: Spec, y: Spec, color: Spec, palette: Palette,
             "tooltip": [{"field": "config", "type": "nominal"}, {"field": "side", "type": "nominal"}],
         },
     }
-
-
-def _fold(text: str, width: int = 115) -> list[str]:
-    """Return the text in lines short enough for the picture."""
-    lines = [""]
-    for word in text.split():
-        if len(lines[-1]) + len(word) >= width:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from alerts.claim_chart import Bar, RatioRow, parts_spec, ratios_spec
 from alerts.cost_chart import CostPanel, cost_spec
 from alerts.frontier_chart import FrontierDot, FrontierSide, frontier_spec
 
@@ -41,3 +42,22 @@ def test_fronts_without_a_common_coverage_are_drawn_without_an_area() -> None:
     spec = frontier_spec(side, side, [], title="front", said="nothing in common")
     check(spec)
     assert all(layer["mark"]["type"] != "area" for layer in spec["layer"])
+
+
+def test_a_waterfall_starts_each_part_where_the_last_one_ended() -> None:
+    bars = [Bar(name="1.1", times=1.5), Bar(name="price", times=0.5), Bar(name="all", times=0.75, is_total=True)]
+    spec = parts_spec(bars, title="a title that is long " * 10, said="said")
+    check(spec)
+    rows = spec["data"]["values"]
+    assert [(row["from"], row["to"], row["tone"]) for row in rows] == [
+        (1.0, 1.5, "better"), (1.5, 0.75, "worse"), (1.0, 0.75, "total"),
+    ]  # fmt: skip
+    assert all(len(line) <= 80 for line in spec["title"]["text"])
+
+
+def test_what_claims_allow_is_drawn_a_line_each_even_without_any() -> None:
+    row = RatioRow(claim="a", figure="usd_per_m_tokens", times=5.5, low=4.2, high=7.7, outcome="holds: software")
+    for rows in ([row], []):
+        spec = ratios_spec(rows, title="claims", said="said")
+        check(spec)
+        assert len(spec["data"]["values"]) == len(rows)

@@ -148,7 +148,7 @@ def test_what_is_not_the_same_on_both_sides_is_no_software_claim(old: str, new: 
      ("says", "say", "did you mean 'says'?"),
      ("stated", 'held = ["weather"]\nstated', "a list of price, power, workload"),
      ('source = "made up"', "", "claim[1].source: expected a text"), ("[[claim]]", "[claim]", "one [[claim]] table"),
-     ("before = {", "before = 3 # {", 'expected a table such as { gpu = "B200"'), ("[[", "[", "the whole file: expected TOML"),
+     ("before = {", "before = 3 # {", 'expected a table such as { gpu = "B200"'), ("[[", "[", "the whole file"),
      ("usd_per_m_tokens = 0.02", "usd_per_m_token = 0.02", "did you mean 'usd_per_m_tokens'?"),
      ("0.11", "1e999999", "expected a number above 0"), ("0.11", "true", "expected a number above 0")],
 )  # fmt: skip

@@ -15,6 +15,7 @@ from tracker.cli import (
     alerts,
     audit,
     books,
+    claims,
     cost,
     demo,
     detect,
@@ -57,7 +58,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     watching = (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts)
-    deriving = (cost, frontier, books)
+    deriving = (cost, frontier, claims, books)
     for module in (*watching, detect, *deriving, references, parse, ingest, quarantine, tokens, audit, prune):
         module.add_to(app)
     return app

@@ -92,13 +92,13 @@ def cost(
         from tracker.cli.pictures import check_picture
 
         check_picture(chart)
-    _check_metric(metric)
+    check_metric(metric)
     options = CostOptions(tier=tier, held_price=hold, held_power=hold_power)
     with opened() as app:
         from tracker.pipeline.books import load_books
 
         books = load_books(app.settings)
-        _check_options(books, options)
+        check_options(books, options)
         if file is not None:
             from tracker.cli.cost_file import read_works
 
@@ -134,10 +134,14 @@ def _stored(app: Any, component: str | None, text: str | None) -> list[tuple[str
         works = load_works(session, component=component, text=text)
         if not works:
             explain_empty(session, component, text)
-    return [(one.component, one.hardware, one.name, one.setup, one.costed()) for one in works]
+    return [
+        (one.component, one.hardware, one.name, one.setup, [release.costed for release in one.releases])
+        for one in works
+    ]
 
 
-def _check_metric(metric: str | None) -> None:
+def check_metric(metric: str | None) -> None:
+    """Raise UserError for a figure that is not derived."""
     from difflib import get_close_matches
 
     from baselines.derived import DERIVED
@@ -148,7 +152,7 @@ def _check_metric(metric: str | None) -> None:
         raise UserError(f"--metric: expected a derived figure, found {metric!r}; {hint}")
 
 
-def _check_options(books: tuple[Book, ...], options: CostOptions) -> None:
+def check_options(books: tuple[Book, ...], options: CostOptions) -> None:
     """Raise UserError for a tier or an edition that no book has."""
     from baselines.books import BookKind, Unknown, find_edition
     from baselines.books.lookup import tiers_of

@@ -33,6 +33,13 @@ class ReleaseWork:
     repeats: Mapping[str, tuple[float, ...]]
     runs: tuple[Mapping[str, float], ...]
     """One a run: metric -> value."""
+    points: tuple[Point, ...]
+    """Where and with what it was measured."""
+
+    @property
+    def costed(self) -> Work:
+        """Return what its costs are made of."""
+        return Work(release=self.release.display, day=self.day, values=self.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +55,6 @@ class ConfigWork:
     setup: Setup
     releases: tuple[ReleaseWork, ...]
     measured: tuple[str, ...]
-
-    def costed(self) -> list[Work]:
-        """Return what costs are made of."""
-        return [Work(release=one.release.display, day=one.day, values=one.values) for one in self.releases]
 
 
 def load_works(session: Session, *, component: str | None = None, text: str | None = None) -> list[ConfigWork]:
@@ -121,6 +124,7 @@ def _release(release: ReleaseRow, lines: Sequence[Line]) -> ReleaseWork:
         values={metric: value for metric, value in medians.items() if value is not None},
         repeats={metric: tuple(point.value for point in found) for metric, found in points.items() if found},
         runs=tuple(runs[run] for run in sorted(runs)),
+        points=tuple(point for found in points.values() for point in found),
     )
 
 
