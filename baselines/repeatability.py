@@ -26,6 +26,10 @@ PRIOR_DF = 10.0
 """Degrees of freedom granted to that prior: it spans about 0.1 to 1."""
 LEFT_OUT = 0.25
 """Share of the largest steps between neighbouring releases left out, at least one: changes make steps large too."""
+ENOUGH_DF = 1.8
+"""Degrees of freedom (three steps that were kept) from which on changes alone hardly explain large steps."""
+FEW_MOST = 4.0
+"""The most that fewer steps can show: they may be changes."""
 FAR = 0.01
 """Releases whose repeats differ more than so rarely happens with the noise of the others are judged by their own."""
 REPEAT_DF = 0.8
@@ -79,7 +83,9 @@ def _estimate_ratio(releases: Sequence[Floats], within: float) -> tuple[float, f
     # In units of one repeat a step varies by its shares and twice the ratio; the largest are left out.
     squares = np.sort(steps**2 / within - expected + np.mean(expected))[:kept]
     total = float(np.mean(squares + 0.0)) / normal_square(len(steps), kept)
-    return float(np.clip((total - float(np.mean(expected))) / 2, *RATIO_RANGE)), 0.6 * kept
+    df = 0.6 * kept
+    most = RATIO_RANGE[1] if df >= ENOUGH_DF else FEW_MOST
+    return float(np.clip((total - float(np.mean(expected))) / 2, RATIO_RANGE[0], most)), df
 
 
 def pool(shown: Sequence[Shown], groups: Sequence[str | None]) -> list[Repeatability]:
@@ -104,10 +110,10 @@ def pool(shown: Sequence[Shown], groups: Sequence[str | None]) -> list[Repeatabi
 
 
 def _settle(one: Shown, prior_df: float, prior: float, usual: float) -> Repeatability:
-    """Return what a series shows, drawn towards a prior; one that shows far more than usual is drawn less."""
+    """Return what a series shows, drawn towards a prior; one that shows far more than usual, often enough, less."""
     df = one.within_df + prior_df
     within = (one.within * one.within_df + prior * prior_df) / df if one.within and df else one.within
-    grant = min(1.0, max(1.0, usual) / one.ratio)
+    grant = min(1.0, max(1.0, usual) / one.ratio) if one.ratio_df >= ENOUGH_DF else 1.0
     weight = one.ratio_df / (one.ratio_df + RATIO_DF * grant) if one.ratio_df else 0.0
     ratio = (1 - weight) * usual + weight * one.ratio
     return Repeatability(within=within, within_df=df, ratio=ratio, ratio_df=PRIOR_DF * grant + one.ratio_df)
