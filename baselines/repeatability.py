@@ -26,8 +26,8 @@ PRIOR_DF = 10.0
 """Degrees of freedom granted to that prior: it spans about 0.1 to 1."""
 LEFT_OUT = 0.25
 """Share of the largest steps between neighbouring releases left out, at least one: changes make steps large too."""
-ENOUGH_DF = 1.8
-"""Degrees of freedom (three steps that were kept) from which on changes alone hardly explain large steps."""
+ENOUGH_DF = 1.7
+"""Degrees of freedom (that of three steps that were kept) from which on changes alone hardly explain large steps."""
 FEW_MOST = 4.0
 """The most that fewer steps can show: they may be changes."""
 FAR = 0.01
