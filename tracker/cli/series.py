@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracker.cli.access import opened
+from tracker.cli.inside import inside
 from tracker.cli.options import Component, Json, Limit, Words, complete_suites, examples
 from tracker.cli.output import Column, drop_shared, note, write, write_data, write_json, write_table
 
@@ -58,6 +59,9 @@ def add_to(app: typer.Typer) -> None:
         )
     )(exclude)
     group.command(epilog=examples("tracker series include 3f2a 1.2.0rc4"))(include)
+    group.command(epilog=examples("tracker series inside 3f2a tensorrt", "tracker series inside 3f2a cuda --json"))(
+        inside
+    )
     app.add_typer(group, name="series")
 
 

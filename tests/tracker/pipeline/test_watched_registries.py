@@ -10,11 +10,14 @@ import pytest
 from jobs.errors import TryLater
 from jobs.protocols import PublishedBuild, SourceAnswer
 from tests.tracker.pipeline.kit import REPEATS, Service
+from tracker.errors import UserError
 from tracker.pipeline.plan import plan
 from tracker.pipeline.watch import GONE, Watched, ask_source, watch, watched_sources
 from tracker.store import audit, catalog
 from tracker.store.tables import BuildRow, ContainsRow, CursorRow, ReleaseRow, RunRow
+from tracker.store.views.axes import place_inside
 from tracker.store.views.builds import load_builds
+from tracker.store.views.series import list_series, show_series
 
 SCOPE = "registry.example.com/thing@"
 
@@ -229,6 +232,40 @@ def test_what_is_inside_an_image_is_kept_but_not_the_component_itself(look_at):
     with service.store.read() as session:
         (build,) = load_builds(session, 1)
     assert (build.contains, build.facts) == ({"cuda": "13.0.1"}, {"CUDA_VERSION": "13.0.1"})
+
+
+def test_one_run_stands_on_the_axis_of_what_is_inside_too(look_at):
+    registry = Registry()
+    inside = {"sha256:a": "10.9.0", "sha256:b": "10.14.1", "sha256:c": "10.9.0", "sha256:d": ""}
+    registry.build = lambda tag, digest: PublishedBuild(  # type: ignore[method-assign]
+        tag=tag,
+        kind="image",
+        digest=digest,
+        platform="linux/amd64",
+        location=f"{SCOPE}{digest}",
+        contains={"tensorrt": inside[digest]} if inside[digest] else {},
+    )
+    registry.images = {"1.0.0": "sha256:a", "1.1.0": "sha256:b", "1.2.0": "sha256:c", "1.3.0": "sha256:d"}
+    service = look_at(registry)
+    service.levels = {"1.0.0": 10.0, "1.1.0": 20.0, "1.2.0": 12.0, "1.3.0": 30.0}
+    service.measure()
+    service.judge()
+
+    with service.store.read() as session:
+        gated = next(item for item in list_series(session, gated=True).items if item.labels["scenario"] == "prefill")
+        detail = show_series(session, gated.fingerprint)
+        assert detail is not None
+        places = place_inside(session, detail, "tensorrt")
+        with pytest.raises(UserError, match="which 'cuda' is inside; what they say: tensorrt"):
+            place_inside(session, detail, "cuda")
+    found = [(place.version, [release.identity for release in place.releases], place.n) for place in places]
+    assert found == [
+        ("10.9.0", ["1.0.0", "1.2.0"], 2 * REPEATS),
+        ("10.14.1", ["1.1.0"], REPEATS),
+        (None, ["1.3.0"], REPEATS),
+    ]
+    assert [round(place.level) for place in places] == [11, 20, 30]
+    assert places[0].low < 10.1 < 11.9 < places[0].high
 
 
 def test_sources_of_the_settings_are_asked_without_a_suite(look_at):
