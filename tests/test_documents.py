@@ -13,7 +13,15 @@ import typer
 from pydantic import BaseModel
 
 from tracker.cli.__main__ import make_app
-from tracker.settings import RegistrySettings, RuleSettings, Settings, SlackSettings, SlurmSettings, SourceSettings
+from tracker.settings import (
+    DockerSettings,
+    RegistrySettings,
+    RuleSettings,
+    Settings,
+    SlackSettings,
+    SlurmSettings,
+    SourceSettings,
+)
 
 ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -92,6 +100,7 @@ def settings_of(model: type[BaseModel], prefix: str = "") -> list[str]:
     [
         *settings_of(Settings),
         *settings_of(SlackSettings, "slack."),
+        *settings_of(DockerSettings, "docker."),
         *settings_of(SlurmSettings, "slurm."),
         *settings_of(SourceSettings, "sources."),
         *settings_of(RegistrySettings, "registries."),

@@ -121,6 +121,10 @@ class App:
 
             more = self.settings.slurm.model_dump() if name == "slurm" else {}
             return {**more, "index_url": lambda: configured_index() or ""}
+        if name == "docker_engine":
+            from tracker.engines import engine_options
+
+            return engine_options(self.settings)
         return {}
 
     def sink_is_set_up(self, name: str) -> bool:

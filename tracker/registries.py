@@ -5,21 +5,31 @@ from __future__ import annotations
 import os
 
 from jobs.errors import UserError
-from jobs.sources.oci_registry import Login, RegistryAccess
+from jobs.sources.oci_registry import Login, RegistryAccess, find_login, read_repository
 from tracker.settings import RegistrySettings, Settings
 
 
 def registry_accesses(settings: Settings) -> list[RegistryAccess]:
     """Return how each registry of the settings is reached; UserError where a password is not where it should be."""
-    return [
-        RegistryAccess(
-            host=one.host,
-            login=_read_login(one),
-            plain_http=one.plain_http,
-            ca_file=one.ca_file.expanduser() if one.ca_file else None,
-        )
-        for one in settings.registries
-    ]
+    return [_access(one) for one in settings.registries]
+
+
+def login_for(settings: Settings, reference: str) -> tuple[str, str] | None:
+    """Return user name and password for an image's reference, from the settings or from docker's and podman's files."""
+    folder, slash, last = reference.partition("@")[0].rpartition("/")
+    repository = read_repository(folder + slash + last.partition(":")[0])
+    named = next((_access(one) for one in settings.registries if one.host == repository.host), None)
+    login = find_login(repository, named)
+    return (login.username, login.password) if login else None
+
+
+def _access(one: RegistrySettings) -> RegistryAccess:
+    return RegistryAccess(
+        host=one.host,
+        login=_read_login(one),
+        plain_http=one.plain_http,
+        ca_file=one.ca_file.expanduser() if one.ca_file else None,
+    )
 
 
 def _read_login(registry: RegistrySettings) -> Login | None:

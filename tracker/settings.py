@@ -39,6 +39,15 @@ from tracker.errors import UserError
 NOT_SETTINGS = frozenset({"TRACKER_HOME", "TRACKER_CONFIG", "TRACKER_ATTEMPT"})
 
 
+def _split(value: object) -> object:
+    """Return text with commas as a list, so that a variable can hold one: `TRACKER_SUITES=onnxruntime,llamacpp`."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+Paths = Annotated[list[Path], NoDecode, BeforeValidator(_split)]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,6 +58,27 @@ class SlackSettings(_Part):
     token: SecretStr | None = Field(None, description="Bot token (xoxb-...), best given as TRACKER_SLACK__TOKEN")
     channel: str | None = Field(None, description="Channel id (C0123456789) or name (#perf)")
     api_url: str = Field("https://slack.com/api/", description="Slack's API; another address for a proxy or a test")
+
+
+class DockerSettings(_Part):
+    """How the executor `docker_engine` runs containers, on Docker or on Podman; the executor checks the texts."""
+
+    engine: str = Field(
+        "unix:///var/run/docker.sock", description="Where the engine listens: unix:///run/podman/podman.sock, tcp://..."
+    )
+    ca: Path | None = Field(None, description="Certificate that an engine on another machine (tcp://) is known by")
+    certificate: Path | None = Field(None, description="Our certificate for such an engine")
+    key: Path | None = Field(None, description="The key of our certificate")
+    mounts: dict[str, Path] = Field(
+        {}, description='Folders for reading: "/models" = "/data/models" (in the container = on its machine)'
+    )
+    secrets: Names = Field(
+        [], description="Variables of this service that programs get too, seen by no inspect: HF_TOKEN"
+    )
+    gpu_driver: Literal["nvidia", "cdi"] = Field("nvidia", description="How GPUs are asked for: nvidia or cdi")
+    min_free_gb: float = Field(20, ge=0, description="GB that must be free before an image is pulled")
+    keep_images: int = Field(3, ge=1, description="Pulled images that stay; the others are removed before a pull")
+    work_limit_gb: float = Field(50, gt=0, description="GB that a program may write into its working folder")
 
 
 class SlurmSettings(_Part):
@@ -129,11 +159,6 @@ class RuleSettings(_Part):
     sinks: list[str] = Field(["console", "slack"], description="Where: console, slack; one not set up is left out")
 
 
-def _split(value: object) -> object:
-    """Return text with commas as a list, so that a variable can hold one: `TRACKER_SUITES=onnxruntime,llamacpp`."""
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
 def _check_address(value: str) -> str:
     """Return the address; ValueError where no link can begin with it."""
     parts = urlsplit(value)
@@ -143,8 +168,6 @@ def _check_address(value: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_check_address)]
-Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
-Paths = Annotated[list[Path], NoDecode, BeforeValidator(_split)]
 
 
 class Settings(BaseSettings):
@@ -177,6 +200,7 @@ class Settings(BaseSettings):
     keep_outputs_days: int = Field(365, ge=1, le=36_500, description="Days that `tracker prune` leaves outputs alone")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged")
     slack: SlackSettings = Field(SlackSettings(), description="Slack")
+    docker: DockerSettings = Field(DockerSettings(), description="How runs are measured in containers")
     slurm: SlurmSettings = Field(SlurmSettings(), description="How runs are handed to Slurm")
     sources: list[SourceSettings] = Field([], description="Release sources watched without a suite")
     registries: list[RegistrySettings] = Field([], description="Logins at container registries")
@@ -292,6 +316,7 @@ def _may_be_secret(where: str) -> bool:
 def _model_at(path: tuple[int | str, ...]) -> type[BaseModel]:
     parts: dict[int | str, type[BaseModel]] = {
         "slack": SlackSettings,
+        "docker": DockerSettings,
         "slurm": SlurmSettings,
         "rules": RuleSettings,
         "sources": SourceSettings,

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class Watch:
     grace_s: int
     began_at: datetime
     log: LogFollower
-    _next_disk_look: float = field(default_factory=time.monotonic)
+    _next_disk_look: float = 0.0
 
     def until_it_ends(self) -> dict[str, Any]:
         """Return the engine's facts of the container once it has ended; raise Ended where it is to be ended."""

@@ -1,6 +1,6 @@
 """Getting the image under test: by digest, with room for it, saying why where that fails; and removing old ones.
 
-Only images that were pulled here are ever removed; `images/` in the cache has a file for each.
+Only images that were pulled here are ever removed; `engine-images/` in the cache has a file for each.
 """
 
 from __future__ import annotations

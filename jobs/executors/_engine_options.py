@@ -23,7 +23,7 @@ NAMES = (
     "gpu_driver",
     "min_free_gb",
     "keep_images",
-    "work_limit_bytes",
+    "work_limit_gb",
     "uv",
     "index_url",
 )
@@ -44,7 +44,7 @@ class EngineOptions:
     gpu_driver: str = "nvidia"
     min_free_bytes: int = 20 * 10**9
     keep_images: int = 3
-    work_limit_bytes: int = 2 * 1024**3
+    work_limit_bytes: int = 50 * 10**9
     uv: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def read_options(options: Mapping[str, object], *, uv: str | None) -> EngineOpti
         gpu_driver=driver,
         min_free_bytes=int(number("docker_engine", options, "min_free_gb", 20, low=0) * 1e9),
         keep_images=int(number("docker_engine", options, "keep_images", 3, low=1)),
-        work_limit_bytes=int(number("docker_engine", options, "work_limit_bytes", 2 * 1024**3, low=1024)),
+        work_limit_bytes=int(number("docker_engine", options, "work_limit_gb", 50, low=0.001) * 1e9),
         uv=_text(options, "uv") if "uv" in options else uv,
     )
 

@@ -94,7 +94,7 @@ def set_up(site: Site) -> None:
 def _have_image(site: Site, info: Mapping[str, Any]) -> dict[str, Any]:
     """Return the image as the engine describes it, pulled now unless it is there."""
     image = image_of(site.job)
-    shelf = Shelf(folder=site.setup.cache / "images", keep=site.options.keep_images)
+    shelf = Shelf(folder=site.setup.cache / "engine-images", keep=site.options.keep_images)
     found = site.patience.ask(lambda: site.engine.find_image(image.reference))
     if found is None:
         folder = _image_folder(info) if site.options.address.is_local else None

@@ -41,7 +41,7 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
 
     Options: `engine` (`unix:///path` or `tcp://host:2376` with `ca`, `certificate`, `key`), `mounts`, `secrets`,
     `login` (a function from an image's reference to user name and password, or None), `gpu_driver`, `min_free_gb`,
-    `keep_images`, `work_limit_bytes`, `uv`, `index_url`.
+    `keep_images`, `work_limit_gb`, `uv`, `index_url`.
     """
     checked = read_options(options, uv=find_uv())
     login, index_url = options.get("login"), options.get("index_url", "")

@@ -20,10 +20,11 @@ from jobs.sources._registry_cache import RegistryCache
 from jobs.sources._registry_client import MIB, BadEntry, Limits, RegistryClient
 from jobs.sources._registry_images import Manifest, Part, choose_part, read_config, read_manifest
 from jobs.sources._registry_logins import Login, RegistryAccess, find_login
+from jobs.sources._registry_names import read_repository
 from jobs.sources._registry_options import Wanted, choose_tags, read_options
 from jobs.sources._registry_tags import list_tags
 
-__all__ = ["Limits", "Login", "RegistryAccess", "create", "find_login"]
+__all__ = ["Limits", "Login", "RegistryAccess", "create", "find_login", "read_repository"]
 
 MANIFEST_LIMIT_BYTES = 4 * MIB
 CONFIG_LIMIT_BYTES = 8 * MIB

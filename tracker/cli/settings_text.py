@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,15 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from tracker.settings import RegistrySettings, RuleSettings, Settings, SlackSettings, SlurmSettings, SourceSettings
+from tracker.settings import (
+    DockerSettings,
+    RegistrySettings,
+    RuleSettings,
+    Settings,
+    SlackSettings,
+    SlurmSettings,
+    SourceSettings,
+)
 
 LISTS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("sources", "What is watched without a suite; several [[sources]] may stand one after another.", SourceSettings),
@@ -18,6 +27,9 @@ LISTS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("rules", "Who is told of what; several [[rules]] may stand one after another.", RuleSettings),
 )
 """Settings that are lists of tables."""
+
+TABLES: Mapping[str, type[BaseModel]] = {"slack": SlackSettings, "docker": DockerSettings, "slurm": SlurmSettings}
+"""Settings that are tables."""
 
 HEAD = """# Settings of the release regression tracker. Each line shows a default: take the `#` away to change it.
 # A variable wins over this file: TRACKER_PORT=9000, TRACKER_SLACK__CHANNEL='#perf'.
@@ -27,14 +39,14 @@ HEAD = """# Settings of the release regression tracker. Each line shows a defaul
 def write_settings() -> str:
     """Return a whole tracker.toml in which every setting is explained and none is changed."""
     parts = [HEAD, _entries(Settings)]
-    parts += ["# [slack]\n" + _entries(SlackSettings), "# [slurm]\n" + _entries(SlurmSettings)]
+    parts += [f"# [{name}]\n" + _entries(model) for name, model in TABLES.items()]
     parts += [f"# {title}\n# [[{name}]]\n" + _entries(model) for name, title, model in LISTS]
     return "\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
 def _plain_fields(model: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
     """Return the settings of a table that are not tables themselves; the home folder is set by a variable."""
-    tables = {"home", "slack", "slurm", *(name for name, _, _ in LISTS)}
+    tables = {"home", *TABLES, *(name for name, _, _ in LISTS)}
     return [(name, field) for name, field in model.model_fields.items() if name not in tables]
 
 

@@ -189,9 +189,9 @@ def test_a_flood_of_output_ends_the_run_and_fills_no_disk(bench: Bench, run: Cal
 
 def test_a_program_that_fills_its_working_folder_is_ended(run: Callable[..., JobStatus]) -> None:
     script = "dd if=/dev/zero of=big bs=1000000 count=60; sleep 60"
-    status = run(script, {"work_limit_bytes": 20 << 20})
+    status = run(script, {"work_limit_gb": 0.02})
     assert status.outcome is JobOutcome.TOOL_FAILED
-    assert status.detail == "more than 20 MB of files in its working folder"
+    assert status.detail == "more than 19 MB of files in its working folder"
 
 
 # --- what a container is given ---
