@@ -23,7 +23,7 @@ from tracker.store.tables import ChangePointRow, SeriesRow
 
 log = EventLog(__name__)
 
-DETECTOR = "tracker-3"
+DETECTOR = "tracker-4"
 POLICY = "previous-1"
 REFERENCE_KIND = "previous"
 
