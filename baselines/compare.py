@@ -82,6 +82,8 @@ class Comparison:
     repeats_needed: int | None
     """How many more repeats on each side would settle it if the effect stays as it is: 0 settled, None hopeless."""
     reason: str
+    quality: str | None = None
+    """Why a gain does not count: its answers became worse. None where nothing of that kind is known."""
 
 
 def compare(

@@ -41,7 +41,9 @@ def read_sweeps(file: str, tokens: Tokens | None) -> list[Sweep]:
 
 
 def _sweep(key: Key, rows: Sequence[PointRow], order: Sequence[Sequence[str]], tokens: Tokens | None) -> Sweep:
-    kind = tokens or next((kind for kind in KINDS if any(_says(row, kind) for row in rows)), "output")
+    kind: Tokens = (
+        tokens if tokens is not None else next((one for one in KINDS if any(_says(row, one) for row in rows)), "output")
+    )
     releases = {}
     for group in order:
         repeats: dict[str, list[tuple[float, float]]] = defaultdict(list)

@@ -46,7 +46,11 @@ def gather_sweeps(works: Sequence[ConfigWork], tokens: Tokens | None = None) -> 
 def _sweep(works: Sequence[ConfigWork], tokens: Tokens | None) -> Sweep:
     first = works[0]
     kept = {key: value for key, value in first.labels.items() if key not in SWEPT}
-    kind = tokens or next((kind for kind in KINDS if any(_points(work, kind)[0] for work in works)), "output")
+    kind: Tokens = (
+        tokens
+        if tokens is not None
+        else next((one for one in KINDS if any(_points(work, one)[0] for work in works)), "output")
+    )
     releases: dict[int, tuple[str, list[SweepConfig]]] = {}
     reasons: dict[str, None] = {}
     order = {
