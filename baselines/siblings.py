@@ -22,7 +22,7 @@ RARE = 0.01
 AGREEING = 0.9
 """Share of a group's changes that go its way, where it has one."""
 LARGEST_SCORE = 6.0
-MOST_LIKELY = 0.9
+MOST_LIKELY = 0.75
 """No series is taken for changed beyond this before its own values are looked at."""
 SHARES = special.expit(np.linspace(-7, 4, 34))
 """Shares of changed series in a group that are weighed."""
