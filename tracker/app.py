@@ -98,9 +98,10 @@ class App:
         given = {"path": str(self.settings.recordings), **options} if kind == "recorded" else options
         more: dict[str, Any] = {}
         if kind == "oci_registry":
-            from tracker.registries import registry_accesses
+            from tracker.registries import find_access
 
-            more = {"accesses": registry_accesses(self.settings), "cache": self.settings.home / "cache" / "registries"}
+            cache = self.settings.home / "cache" / "registries"
+            more = {"find_access": lambda host: find_access(self.settings, host), "cache": cache}
         source: ReleaseSource = plugins.load("source", kind).create(given, **more)
         return source
 

@@ -5,31 +5,34 @@ from __future__ import annotations
 import os
 
 from jobs.errors import UserError
-from jobs.sources.oci_registry import Login, RegistryAccess, find_login, read_repository
+from jobs.sources.oci_registry import Login, RegistryAccess, find_login, read_host, read_repository
 from tracker.settings import RegistrySettings, Settings
 
 
-def registry_accesses(settings: Settings) -> list[RegistryAccess]:
-    """Return how each registry of the settings is reached; UserError where a password is not where it should be."""
-    return [_access(one) for one in settings.registries]
+def find_access(settings: Settings, host: str) -> RegistryAccess | None:
+    """Return how a registry is reached, None where the settings do not name it.
+
+    UserError where they name what is no registry, or where its password is not where it should be.
+    """
+    for one in settings.registries:
+        name = read_host(one.host)
+        if name is None:
+            raise UserError(
+                f"[[registries]] host {one.host!r}: expected the registry as image names begin with it, such as "
+                "nvcr.io or 10.0.0.7:5000, without https:// and without a path"
+            )
+        if name == host:
+            ca_file = one.ca_file.expanduser() if one.ca_file else None
+            return RegistryAccess(host=host, login=_read_login(one), plain_http=one.plain_http, ca_file=ca_file)
+    return None
 
 
 def login_for(settings: Settings, reference: str) -> tuple[str, str] | None:
     """Return user name and password for an image's reference, from the settings or from docker's and podman's files."""
     folder, slash, last = reference.partition("@")[0].rpartition("/")
     repository = read_repository(folder + slash + last.partition(":")[0])
-    named = next((_access(one) for one in settings.registries if one.host == repository.host), None)
-    login = find_login(repository, named)
+    login = find_login(repository, find_access(settings, repository.host))
     return (login.username, login.password) if login else None
-
-
-def _access(one: RegistrySettings) -> RegistryAccess:
-    return RegistryAccess(
-        host=one.host,
-        login=_read_login(one),
-        plain_http=one.plain_http,
-        ca_file=one.ca_file.expanduser() if one.ca_file else None,
-    )
 
 
 def _read_login(registry: RegistrySettings) -> Login | None:

@@ -12,6 +12,7 @@ from jobs.errors import UserError
 
 HUB = "docker.io"
 _HUB_API = "registry-1.docker.io"
+_HUB_NAMES = (HUB, _HUB_API, "index.docker.io", "registry.hub.docker.com", "https://index.docker.io/v1/")
 _PART = r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*"
 _PATH = re.compile(rf"{_PART}(?:/{_PART})*")
 _HOST = re.compile(r"(?:\[[0-9a-fA-F:]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::[0-9]{1,5})?")
@@ -49,19 +50,25 @@ def read_repository(name: str) -> Repository:
         )
     first, slash, rest = text.partition("/")
     has_host = bool(slash) and ("." in first or ":" in first or first == "localhost")
-    host, path = (first, rest) if has_host else (HUB, text)
-    if host in ("index.docker.io", _HUB_API):
-        host = HUB
+    host, path = (read_host(first), rest) if has_host else (HUB, text)
     if host == HUB and "/" not in path:
         path = f"library/{path}"
     if ":" in path:
         raise UserError(f"source oci_registry: repository {text!r}: leave the tag out, all tags are looked at")
-    if not _HOST.fullmatch(host) or not _PATH.fullmatch(path) or len(path) > 255:
+    if host is None or not _PATH.fullmatch(path) or len(path) > 255:
         raise UserError(
             f"source oci_registry: repository {text!r} is no name of a repository; expected HOST/NAME in lower case, "
             "such as nvcr.io/nvidia/tensorrt-llm/release or vllm/vllm-openai"
         )
-    return Repository(host=host.lower(), path=path)
+    return Repository(host=host, path=path)
+
+
+def read_host(text: str) -> str | None:
+    """Return a registry's host as it is compared, Docker Hub's names as one; None for what is no host."""
+    host = text.strip().lower()
+    if host in _HUB_NAMES:
+        return HUB
+    return host if _HOST.fullmatch(host) else None
 
 
 def is_loopback(host: str) -> bool:

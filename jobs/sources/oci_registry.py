@@ -7,7 +7,7 @@ registry says about a content is checked against the content's digest.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -20,11 +20,11 @@ from jobs.sources._registry_cache import RegistryCache
 from jobs.sources._registry_client import MIB, BadEntry, Limits, RegistryClient
 from jobs.sources._registry_images import Manifest, Part, choose_part, read_config, read_manifest
 from jobs.sources._registry_logins import Login, RegistryAccess, find_login
-from jobs.sources._registry_names import read_repository
+from jobs.sources._registry_names import read_host, read_repository
 from jobs.sources._registry_options import Wanted, choose_tags, read_options
 from jobs.sources._registry_tags import list_tags
 
-__all__ = ["Limits", "Login", "RegistryAccess", "create", "find_login", "read_repository"]
+__all__ = ["Limits", "Login", "RegistryAccess", "create", "find_login", "read_host", "read_repository"]
 
 MANIFEST_LIMIT_BYTES = 4 * MIB
 CONFIG_LIMIT_BYTES = 8 * MIB
@@ -33,18 +33,18 @@ CONFIG_LIMIT_BYTES = 8 * MIB
 def create(
     options: Mapping[str, object],
     *,
-    accesses: Iterable[RegistryAccess] = (),
+    find_access: Callable[[str], RegistryAccess | None] | None = None,
     cache: Path | None = None,
     transport: httpx.BaseTransport | None = None,
     limits: Limits | None = None,
 ) -> ReleaseSource:
     """Return the source for one repository (see `jobs/sources/README.md` for the options).
 
-    `accesses` are the logins of the service's settings; `cache` is a folder in which contents are kept between looks.
+    `find_access` gives what the service's settings say of a registry, asked at each look; `cache` is a folder in which
+    contents are kept between looks.
     """
-    wanted = read_options(options)
-    access = next((access for access in accesses if access.host == wanted.repository.host), None)
-    return OciRegistry(wanted, access, RegistryCache(cache), transport, limits or Limits())
+    finder = find_access or (lambda host: None)
+    return OciRegistry(read_options(options), finder, RegistryCache(cache), transport, limits or Limits())
 
 
 class OciRegistry:
@@ -53,13 +53,13 @@ class OciRegistry:
     def __init__(
         self,
         wanted: Wanted,
-        access: RegistryAccess | None,
+        find_access: Callable[[str], RegistryAccess | None],
         cache: RegistryCache,
         transport: httpx.BaseTransport | None,
         limits: Limits,
     ) -> None:
         self._wanted = wanted
-        self._access = access
+        self._find_access = find_access
         self._cache = cache
         self._transport = transport
         self._limits = limits
@@ -84,7 +84,7 @@ class OciRegistry:
         return make_answer(builds[::-1], unreadable, left_out=left_out, scope=f"{repository.name}@")
 
     def _connect(self) -> RegistryClient:
-        access, limits = self._access, self._limits
+        access, limits = self._find_access(self._wanted.repository.host), self._limits
         http = httpx.Client(
             transport=self._transport,
             verify=_trust(access.ca_file if access else None),

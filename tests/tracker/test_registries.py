@@ -11,7 +11,7 @@ import pytest
 from jobs.errors import UserError as JobsUserError
 from tracker.cli.settings_text import write_settings
 from tracker.errors import UserError
-from tracker.registries import registry_accesses
+from tracker.registries import find_access, login_for
 from tracker.settings import Settings, load_settings
 
 SECRET = "hush-hush"
@@ -29,7 +29,8 @@ def settings_with(home: Path, text: str) -> Settings:
 
 
 def password_of(settings: Settings) -> str:
-    (access,) = registry_accesses(settings)
+    access = find_access(settings, "nvcr.io")
+    assert access is not None
     assert access.login is not None
     return access.login.password
 
@@ -51,7 +52,8 @@ def test_a_password_comes_from_the_file_a_variable_or_the_settings(home: Path, m
 
 
 def test_a_registry_may_have_no_login(home: Path):
-    (access,) = registry_accesses(settings_with(home, registry(plain_http=True, ca_file="~/ca.pem")))
+    access = find_access(settings_with(home, registry(plain_http=True, ca_file="~/ca.pem")), "nvcr.io")
+    assert access is not None
     assert (access.login, access.plain_http, access.ca_file) == (None, True, Path("~/ca.pem").expanduser())
 
 
@@ -93,14 +95,15 @@ def test_a_password_that_is_not_where_it_should_be_is_told(
     given = {key: value.replace("KEY", str(file)) if key == "password_file" else value for key, value in keys.items()}
     settings = settings_with(home, registry(username="me", **given))
     with pytest.raises(JobsUserError, match=rf"\[\[registries\]\] nvcr\.io: .*{told}") as error:
-        registry_accesses(settings)
+        find_access(settings, "nvcr.io")
+    assert find_access(settings, "docker.io") is None
     assert SECRET not in str(error.value)
 
 
 def test_settings_never_show_a_password(home: Path):
     settings = settings_with(home, registry(username="me", password=SECRET))
     assert SECRET not in repr(settings)
-    assert SECRET not in repr(registry_accesses(settings))
+    assert SECRET not in repr(find_access(settings, "nvcr.io"))
 
 
 def test_lists_may_be_given_as_variables(home: Path, monkeypatch: pytest.MonkeyPatch):
@@ -129,3 +132,27 @@ def test_the_written_settings_explain_sources_and_registries(home: Path):
     for name in ("[[sources]]", "[[registries]]", "[[rules]]"):
         assert f"# {name}\n" in text
     assert "# password_file" in text
+
+
+@pytest.mark.parametrize(
+    "host", ["docker.io", "index.docker.io", "Registry-1.Docker.io", "https://index.docker.io/v1/"]
+)
+def test_docker_hub_has_many_names_and_is_one_registry(home: Path, host: str):
+    settings = settings_with(home, registry(host=host, username="me", password=SECRET))
+    assert login_for(settings, "team/thing@sha256:00") == ("me", SECRET)
+
+
+@pytest.mark.parametrize("host", ["https://nvcr.io", "nvcr.io/nvidia", ""])
+def test_what_is_no_registry_is_told_whichever_one_is_asked(home: Path, host: str):
+    settings = settings_with(home, registry(host=host))
+    with pytest.raises(JobsUserError, match=r"\[\[registries\]\] host .*: expected the registry as image names begin"):
+        find_access(settings, "docker.io")
+
+
+def test_a_reference_is_pulled_with_the_login_of_its_registry(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    settings = settings_with(home, registry(host="127.0.0.1:5000", username="me", password=SECRET))
+    assert login_for(settings, "127.0.0.1:5000/team/thing:1.0") == ("me", SECRET)
+    assert login_for(settings, "127.0.0.1:5001/team/thing:1.0") is None

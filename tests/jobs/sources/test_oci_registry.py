@@ -437,7 +437,7 @@ BASIC = Reply(status=401, headers={"WWW-Authenticate": 'Basic realm="r"'})
 
 def guarded(registry: OddRegistry, **more: object) -> SourceAnswer:
     access = RegistryAccess(host=registry.address, login=Login(username="me", password=KEY))
-    return create({"repository": registry.name}, accesses=[access], **more).list_builds()  # type: ignore[arg-type]
+    return create({"repository": registry.name}, find_access={access.host: access}.get, **more).list_builds()  # type: ignore[arg-type]
 
 
 def test_a_login_is_sent_only_once_it_is_asked_for(odd_registry: OddRegistry):
@@ -528,7 +528,9 @@ def test_out_there_the_password_goes_to_the_token_server_alone_and_the_token_to_
     requests: list[httpx.Request] = []
     access = RegistryAccess(host="registry.example.com", login=Login(username="me", password=KEY))
     source = create(
-        {"repository": "registry.example.com/team/thing"}, accesses=[access], transport=answer_over_tls(requests)
+        {"repository": "registry.example.com/team/thing"},
+        find_access={access.host: access}.get,
+        transport=answer_over_tls(requests),
     )
     assert source.list_builds().builds == ()
     seen = [(r.url.host, r.headers.get("authorization", "").partition(" ")[0]) for r in requests]
@@ -550,4 +552,4 @@ def test_a_registry_out_there_cannot_send_this_machine_to_itself_or_off_tls(no_l
 def test_certificates_that_cannot_be_read_are_named(tmp_path: Path, no_logins: Path):
     access = RegistryAccess(host="registry.example.com", ca_file=tmp_path / "missing.pem")
     with pytest.raises(UserError, match=r"\[\[registries\]\] ca_file .*missing\.pem: cannot be read"):
-        create({"repository": "registry.example.com/team/thing"}, accesses=[access]).list_builds()
+        create({"repository": "registry.example.com/team/thing"}, find_access={access.host: access}.get).list_builds()

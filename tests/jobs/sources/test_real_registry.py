@@ -29,7 +29,7 @@ def image(folder: Path, version: str, *, mark: str = "", platform: str = "linux/
 def look(registry: Registry, login: Login | None = None) -> SourceAnswer:
     access = RegistryAccess(host=registry.address, login=login)
     options = {"repository": registry.reference(REPOSITORY, "x").rpartition(":")[0], "platforms": ["linux/amd64"]}
-    return create(options, accesses=[access]).list_builds()
+    return create(options, find_access={access.host: access}.get).list_builds()
 
 
 @pytest.fixture
