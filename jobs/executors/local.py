@@ -22,6 +22,8 @@ from jobs.executors._options import check_names, number
 from jobs.executors._processes import end_marked, identify, is_alive, send
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
+__all__ = ["create", "find_uv"]
+
 _OPTIONS = ("uv", "index_url", "work_limit_bytes")
 _CANCEL_WITHIN_S = 8.0
 
