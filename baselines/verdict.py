@@ -26,8 +26,9 @@ class Verdict:
 def judge(index: int, changes: Sequence[ChangePoint], comparison: Comparison, direction: Direction) -> Verdict:
     """Return the verdict of the release at `index`, for a metric of which `direction` is better.
 
-    A comparison that cannot be trusted or made (`confounded`, `missing`), or a gain that lost its quality, decides first. Then a change point at
-    the release: it rests on the whole history, so it outweighs the comparison of two releases. Then the comparison.
+    A comparison that cannot be trusted or made (`confounded`, `missing`), or a gain that lost its quality, decides
+    first. Then a change point at the release: it rests on the whole history, so it outweighs the comparison of two
+    releases. Then the comparison.
     """
     if direction not in DIRECTIONS:
         raise ValueError(f"direction: expected one of {', '.join(DIRECTIONS)}, found {direction!r}")

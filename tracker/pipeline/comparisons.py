@@ -12,6 +12,7 @@ from alerts.wording import Change, Direction, count
 from baselines.compare import CompareOptions, Comparison, ComparisonInput
 from jobs.releases import previous_release
 from tracker.pipeline.families import Family, Line
+from tracker.pipeline.quality import gate_gain
 from tracker.pipeline.statistics import Statistics
 from tracker.store.series import Point
 from tracker.store.tables import ChangePointRow, ReleaseRow
@@ -25,7 +26,8 @@ def compare_releases(
 ) -> list[tuple[Line, Comparison]]:
     """Return the comparison of every series that stands at one of the two releases, in the family's order.
 
-    Series with the same smallest effect are one family for the correction of their p-values.
+    Series with the same smallest effect are one family for the correction of their p-values. A gain whose accuracy
+    fell out of tolerance is a regression.
     """
     lines = [one for one in family.lines if one.at(release_id) or (against_id is not None and one.at(against_id))]
     by_effect: dict[float, list[Line]] = defaultdict(list)
@@ -37,7 +39,7 @@ def compare_releases(
         inputs = [_input(line, family.rank, release_id, against_id) for line in members]
         compared = statistics.compare_many(inputs, options)
         found |= {id(line): one for line, one in zip(members, compared, strict=True)}
-    return [(line, found[id(line)]) for line in lines]
+    return [(line, gate_gain(family, line, found[id(line)], release_id, against_id)) for line in lines]
 
 
 def smallest_effect(line: Line) -> float:

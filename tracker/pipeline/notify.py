@@ -20,6 +20,7 @@ from tracker.pipeline.alert_content import to_content
 from tracker.pipeline.comparisons import name_release, smallest_effect
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, Line, load_family
+from tracker.pipeline.quality import is_hollow_gain
 from tracker.settings import RuleSettings
 from tracker.store import alerts, audit, changes, names
 from tracker.store.engine import Session
@@ -97,12 +98,16 @@ def to_rule(rule: RuleSettings) -> Rule:
 
 
 def list_facts(scene: Scene) -> list[ChangeFact]:
-    """Return the family's changes that are large enough to be told, as messages need them."""
+    """Return the family's changes that are large enough to be told, as messages need them.
+
+    A gain whose accuracy fell out of tolerance is none; the accuracy's own change is told.
+    """
     lines = {line.series.id: line for line in scene.family.lines}
     facts = []
     for change in scene.changes:
         line = lines[change.series_id]
-        if abs(change.effect_ratio) >= smallest_effect(line) and change.kind in ("step", "drift"):
+        large = abs(change.effect_ratio) >= smallest_effect(line) and change.kind in ("step", "drift")
+        if large and not is_hollow_gain(scene.family, line, change):
             facts.append(_fact(scene, line, change))
     return facts
 
