@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import threading
@@ -422,6 +423,13 @@ def test_a_look_has_an_end_however_many_tags_there_are(odd_registry: OddRegistry
         source.list_builds()
 
 
+def test_a_small_answer_that_unpacks_to_a_flood_is_left(odd_registry: OddRegistry):
+    bomb = gzip.compress(b" " * (17 * MIB))
+    odd_registry.replies[LIST] = Reply(headers={"Content-Encoding": "gzip"}, body=bomb)
+    with pytest.raises(TryLater, match="longer than 16 MiB"):
+        look(odd_registry)
+
+
 def test_nobody_there_is_an_error_to_try_again(no_logins: Path):
     with serve_odd_registry() as registry:
         name = registry.name
@@ -460,6 +468,22 @@ def test_a_token_that_ran_out_is_asked_for_again(odd_registry: OddRegistry):
         odd_registry.replies[path] = Reply(status=401, headers=challenge, times=1)
     assert tags_of(guarded(odd_registry)) == ["1.0.0"]
     assert len(odd_registry.asked("GET", "/token")) == 2
+
+
+@pytest.mark.parametrize("login", [None, Login(username="$oauthtoken", password=KEY)], ids=["anybody", "an API key"])
+def test_a_token_is_got_where_the_realm_holds_the_scope_and_no_service(odd_registry: OddRegistry, login: Login | None):
+    odd_registry.add_image("1.0.0")
+    realm = f"http://{odd_registry.address}/proxy_auth?scope=repository:{REPOSITORY}:pull"
+    odd_registry.replies[LIST] = Reply(status=401, headers={"WWW-Authenticate": f'Bearer realm="{realm}"'}, times=1)
+    odd_registry.replies["GET /proxy_auth"] = Reply(body=b'{"token": "abc", "expires_in": 600}')
+
+    access = RegistryAccess(host=odd_registry.address, login=login)
+    answer = create({"repository": odd_registry.name}, find_access=lambda host: access).list_builds()
+    assert tags_of(answer) == ["1.0.0"]
+    (asked,) = [request for request in odd_registry.requests if request.path.startswith("/proxy_auth")]
+    assert asked.path == "/proxy_auth?scope=repository%3Abench%2Fruntime%3Apull"
+    assert asked.headers.get("authorization") == (login.header if login else None)
+    assert odd_registry.requests[-1].headers["authorization"] == "Bearer abc"
 
 
 def test_a_login_that_is_refused_is_named_and_its_password_is_not(odd_registry: OddRegistry):
