@@ -299,3 +299,18 @@ def _stretches(grid: Sequence[float], words: Sequence[Word]) -> list[Stretch]:
         start = max(places[0] - 1, 0) if word == "same" else places[0]
         found.append(Stretch(low=grid[start], high=grid[end], word=word))
     return found
+
+
+def repeats_at(sweep: Sequence[SweepConfig], at: float) -> tuple[float, ...]:
+    """Return the throughput at one interactivity, one a repeat: the front of the first repeats, of the second ...
+
+    Empty where the sweep's front does not cover it; a repeat whose own front does not is left out.
+    """
+    if not sweep or _front(sweep).at(at) is None:
+        return ()
+    found = []
+    for place in range(min(len(config.repeats) for config in sweep)):
+        front = make_front(SweepPoint(x=one.repeats[place][0], y=one.repeats[place][1], name=one.name) for one in sweep)
+        value = front.at(at) if front else None
+        found += [] if value is None else [value]
+    return tuple(found)

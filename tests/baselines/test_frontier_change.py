@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.frontier_change import SweepConfig, compare_fronts, pool_residuals, values_at
+from baselines.frontier_change import SweepConfig, compare_fronts, pool_residuals, repeats_at, values_at
 
 CURVE = {"c4": (180.0, 900.0), "c16": (140.0, 2500.0), "c64": (80.0, 5600.0), "c256": (30.0, 9000.0)}
 
@@ -147,3 +147,12 @@ def test_a_front_lifted_everywhere_gains_and_loses_nothing(before: list[SweepCon
     if found.gain is not None and found.loss is not None:
         assert found.gain.value == pytest.approx(times - 1, rel=1e-9)
         assert found.loss.value == 0
+
+
+def test_repeats_at_an_interactivity_are_read_one_front_each() -> None:
+    found = repeats_at(sweep(noise=0.01), 80.0)
+    assert len(found) == 3
+    assert len(set(found)) == 3
+    assert repeats_at(sweep(noise=0.0), 80.0) == pytest.approx((5600.0,) * 3)
+    assert repeats_at(sweep(), 500.0) == ()
+    assert repeats_at([], 80.0) == ()

@@ -23,6 +23,9 @@ Names = Annotated[
 ]
 At = Annotated[str | None, typer.Option(help="Interactivities to read, in tok/s/user: 20,50,100.")]
 TokenKind = Annotated[str | None, typer.Option("--tokens", help="output or total.", show_default="output where known")]
+History = Annotated[
+    bool, typer.Option("--history", help="Follow the values at --at over all releases, and find their changes.")
+]
 Chart = Annotated[Path | None, typer.Option(help="Write the chart: FILE.png, FILE.svg or FILE.html.")]
 
 
@@ -33,6 +36,7 @@ def add_to(app: typer.Typer) -> None:
         "tracker frontier --text 'fp4 1024' --at 20,50,100",
         "tracker frontier sweep.csv --chart frontier.png",
         "tracker frontier sweep.csv 1.2.0 1.3.0 --json",
+        "tracker frontier --history --at 50 --chart trend.svg",
     )
     app.command(epilog=examples(*shown))(frontier)
 
@@ -43,6 +47,7 @@ def frontier(
     text: Words = None,
     at: At = None,
     tokens: TokenKind = None,
+    history: History = False,
     chart: Chart = None,
     as_json: Json = False,
 ) -> None:
@@ -70,6 +75,13 @@ def frontier(
         sweeps = read_sweeps(file, kind)
     else:
         sweeps = _stored(component, text, kind)
+    if history:
+        from tracker.cli.frontier_history import show_history
+
+        if pair:
+            raise UserError(f"--history follows all releases; leave out {' and '.join(pair)}")
+        show_history(sweeps, wanted, chart, as_json=as_json)
+        return
     chosen = [(sweep, *_choose(sweep, pair)) for sweep in sweeps if _holds(sweep, pair, len(sweeps))]
     if sweeps and not chosen:
         known = ", ".join(dict.fromkeys(name for sweep in sweeps for name in sweep.releases))

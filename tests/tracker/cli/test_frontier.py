@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tracker.cli.conftest import Tracker
-from tests.tracker.cli.sweeps import ingest_sweep, sweep_csv
+from tests.tracker.cli.sweeps import CURVE, ingest_sweep, sweep_csv
 from tests.tracker.seed import Seeded
 
 CROSSED = {256: 1.2, 64: 1.15, 16: 0.85, 4: 0.8}
@@ -77,6 +77,28 @@ def test_a_file_may_hold_several_sweeps_and_name_times_instead_of_rates(tracker:
     before = items[0]["values"][0]["before"]
     assert before == {"value": pytest.approx(1000.0, rel=1e-12), "low": None, "high": None}
     assert "nothing was repeated, so this may be noise" in items[0]["sentence"]
+
+
+def test_a_value_of_the_front_is_followed_over_the_releases_like_any_series(tracker: Tracker, tmp_path: Path) -> None:
+    faster = dict.fromkeys(CURVE, 1.25)
+    rows = [(f"1.{place}.0", faster if place > 5 else {}) for place in range(10)]
+    file, chart = tmp_path / "sweep.csv", tmp_path / "trend.svg"
+    file.write_text(sweep_csv(*rows), encoding="utf-8")
+    asked = ("frontier", str(file), "--history", "--at", "80,500")
+    inside, outside = tracker(*asked, "--json").data["items"]
+    (change,) = inside["changes"]
+    assert (change["release"], change["verdict"]) == ("1.6.0", "improved")
+    assert change["effect_low"] < 0.26 < change["effect_high"] + 0.05
+    assert (
+        inside["releases"][0]["values"] == pytest.approx([5600], rel=0.02) or len(inside["releases"][0]["values"]) == 3
+    )
+    assert [one["values"] for one in outside["releases"]] == [[]] * 10
+    said = tracker(*asked, "--chart", str(chart))
+    assert "1.6.0" in said.out
+    assert "none: outside the coverage at 500" in said.out
+    assert chart.read_bytes().startswith(b"<svg")
+    assert tracker("frontier", str(file), "--history").code == 2
+    assert "leave out 1.0.0 and 1.1.0" in tracker("frontier", str(file), "1.0.0", "1.1.0", "--history").err
 
 
 @pytest.mark.parametrize("name", ["front.png", "front.svg", "front.html"])
