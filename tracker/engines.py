@@ -26,6 +26,13 @@ def engine_options(settings: Settings) -> dict[str, Any]:
     }
 
 
+def describe_engine(settings: Settings) -> str:
+    """Return which engine answers and how much room it has; JobsError says what is wrong."""
+    from jobs.executors import docker_engine
+
+    return docker_engine.describe_engine(engine_options(settings))
+
+
 def _path(file: Path | None) -> str | None:
     return str(file.expanduser()) if file else None
 

@@ -103,7 +103,8 @@ def connect(address: EngineAddress) -> Engine:
         transport = httpx.HTTPTransport(verify=_tls(address))
         base = "https://" + address.url.removeprefix("tcp://")
     timeout = httpx.Timeout(_ANSWER_WITHIN_S, connect=10.0)
-    return Engine(client=httpx.Client(transport=transport, base_url=base, timeout=timeout, trust_env=False))
+    client = httpx.Client(transport=transport, base_url=base, timeout=timeout, trust_env=False)
+    return Engine(client=client, address=address.url)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,6 +112,7 @@ class Engine:
     """One engine. Every call raises EngineAway where there is no answer, EngineRefused where it is no."""
 
     client: httpx.Client
+    address: str
     _version: dict[str, Any] | None = field(default=None)
 
     def version(self) -> dict[str, Any]:
@@ -215,7 +217,7 @@ class Engine:
 
     def _send(self, method: str, path: str, *, versioned: bool = True, **words: Any) -> Any:
         """Return the answer's JSON, None where it has none."""
-        with _translated(self.client):
+        with _translated(self.address):
             answer = self.client.request(method, (self._prefix() if versioned else "") + path, **words)
         _check(answer.status_code, answer.content)
         try:
@@ -226,20 +228,20 @@ class Engine:
     @contextmanager
     def _stream(self, method: str, path: str, **words: Any) -> Iterator[httpx.Response]:
         words.setdefault("timeout", httpx.Timeout(_ANSWER_WITHIN_S, read=_SILENCE_S))
-        with _translated(self.client), self.client.stream(method, self._prefix() + path, **words) as answer:
+        with _translated(self.address), self.client.stream(method, self._prefix() + path, **words) as answer:
             if answer.status_code >= 400:
                 _check(answer.status_code, answer.read())
             yield answer
 
 
 @contextmanager
-def _translated(client: httpx.Client) -> Iterator[None]:
+def _translated(address: str) -> Iterator[None]:
     """Turn every failure to get an answer into EngineAway."""
     try:
         yield
     except (httpx.TransportError, httpx.StreamError, httpx.DecodingError) as error:
         said = str(error) or type(error).__name__
-        raise EngineAway(f"the container engine at {client.base_url} does not answer: {said}") from error
+        raise EngineAway(f"the container engine at {address} does not answer: {said}") from error
 
 
 def _chunks(answer: httpx.Response) -> Iterator[bytes]:

@@ -97,7 +97,7 @@ def _have_image(site: Site, info: Mapping[str, Any]) -> dict[str, Any]:
     shelf = Shelf(folder=site.setup.cache / "engine-images", keep=site.options.keep_images)
     found = site.patience.ask(lambda: site.engine.find_image(image.reference))
     if found is None:
-        folder = _image_folder(info) if site.options.address.is_local else None
+        folder = image_folder(info) if site.options.address.is_local else None
         free_bytes = site.options.min_free_bytes
         site.patience.ask(lambda: make_room(site.engine, shelf, folder, min_free_bytes=free_bytes, tell=site.tell))
         site.tell(f"pulling {image.reference}")
@@ -120,7 +120,7 @@ def _check_mounts(options: EngineOptions) -> None:
             raise Ended(JobOutcome.INFRA_FAILED, f"{what}; correct mounts in the settings")
 
 
-def _image_folder(info: Mapping[str, Any]) -> Path | None:
+def image_folder(info: Mapping[str, Any]) -> Path | None:
     """Return where the engine keeps images; None where it does not say, or speaks of another file system."""
     folder = Path(str(info.get("DockerRootDir") or "/nonexistent"))
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,8 @@ from jobs.executors._engine_container import attempt_of, container_name, home_la
 from jobs.executors._engine_images import image_of, login_header
 from jobs.executors._engine_options import EngineOptions, read_options
 from jobs.executors._engine_patience import AWAY
-from jobs.executors._engine_setup import PROGRESS
+from jobs.executors._engine_record import engine_facts
+from jobs.executors._engine_setup import PROGRESS, image_folder
 from jobs.executors._environments import find_uv
 from jobs.executors._processes import identify, is_alive
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
@@ -56,6 +58,23 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
         find_login=login if callable(login) else lambda _: None,
         find_index=index_url if callable(index_url) else lambda: str(index_url),
     )
+
+
+def describe_engine(options: Mapping[str, object]) -> str:
+    """Return which engine answers and with how much room for images; TryLater where none does."""
+    checked = read_options(options, uv=None)
+    with closing(connect(checked.address)) as engine:
+        info = engine.info()
+        facts = engine_facts(engine.version(), info)
+    found = f"{facts.get('engine')} {facts.get('version')} at {checked.address.url}"
+    folder = image_folder(info) if checked.address.is_local else None
+    if folder is None:
+        return found
+    free_bytes = shutil.disk_usage(folder).free
+    room = f"{free_bytes / 1e9:.0f} GB free in {folder}"
+    if free_bytes < checked.min_free_bytes:
+        raise TryLater(f"{found}: {room}, images are pulled from {checked.min_free_bytes / 1e9:g} GB on (min_free_gb)")
+    return f"{found}, {room}"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

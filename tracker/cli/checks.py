@@ -21,6 +21,7 @@ from jobs.suite import Suite, load_suite
 from tracker.app import App, open_app
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
+from tracker.engines import describe_engine
 from tracker.pipeline.plan import hardware_problem
 from tracker.pipeline.watch import Watched, source_of, watched_sources
 from tracker.settings import Settings, home_folder, settings_file
@@ -193,6 +194,8 @@ def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
             yield Check(name=f"suite {name}", state="fail", found=str(error), cure=cure)
             continue
         yield check_suite(app, suite)
+        if suite.run.executor == "docker_engine":
+            yield check_engine(app)
         tell(f"asking for the releases of {suite.component} ...")
         yield check_source(app, source_of(suite))
 
@@ -203,6 +206,15 @@ def check_suite(app: App, suite: Suite) -> Check:
         if problem := hardware_problem(suite, app.place):
             return Check(name=f"suite {suite.name}", state="warn", found=problem, cure="run it on another host")
     return ok(f"suite {suite.name}", f"{suite.title}, runs here")
+
+
+def check_engine(app: App) -> Check:
+    """Return whether the engine of containers answers, and has room for images."""
+    try:
+        return ok("engine", describe_engine(app.settings))
+    except PROBLEMS as error:
+        cure = "start the engine, or correct [docker] in the settings; until then its runs wait"
+        return Check(name="engine", state="fail", found=str(error), cure=cure)
 
 
 def check_source(app: App, source: Watched) -> Check:

@@ -44,7 +44,7 @@ def job(**fields: Any) -> JobSpec:
 
 
 def engine(answer: Callable[[httpx.Request], httpx.Response]) -> Engine:
-    return Engine(client=httpx.Client(transport=httpx.MockTransport(answer), base_url="http://engine"))
+    return Engine(client=httpx.Client(transport=httpx.MockTransport(answer), base_url="http://engine"), address="test")
 
 
 # --- frames ---
@@ -408,6 +408,6 @@ def test_an_engine_on_another_machine_is_spoken_to_with_certificates_on_both_sid
     assert good.version()["Version"] == "29.0.1"
     good.close()
     strangers = connect(EngineAddress(url=tls_engine, ca=str(certificates / "server.pem"), **files))
-    with pytest.raises(EngineAway, match="(?i)certificate.verify.failed"):
+    with pytest.raises(EngineAway, match=r"(?i)certificate.verify.failed"):
         strangers.version()
     strangers.close()

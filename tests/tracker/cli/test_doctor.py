@@ -48,6 +48,19 @@ def test_every_problem_comes_with_what_to_do(tracker: Tracker, monkeypatch: pyte
     assert all(check["cure"] for check in bad)
 
 
+@pytest.mark.usefixtures("well")
+def test_an_engine_that_does_not_answer_is_found_where_a_suite_needs_it(
+    tracker: Tracker, monkeypatch: pytest.MonkeyPatch, folder_suite: Path
+) -> None:
+    assert "engine" not in states(tracker("doctor", "--json"))
+    folder_suite.write_text(folder_suite.read_text().replace('executor = "local"', 'executor = "docker_engine"'))
+    monkeypatch.setenv("TRACKER_DOCKER__ENGINE", "unix:///nonexistent/docker.sock")
+    (engine,) = (one for one in tracker("doctor", "--json").data["items"] if one["name"] == "engine")
+    assert engine["state"] == "fail"
+    assert "the container engine at unix:///nonexistent/docker.sock does not answer" in engine["found"]
+    assert "[docker]" in engine["cure"]
+
+
 def test_wrong_settings_do_not_hide_the_rest(tracker: Tracker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACKER_PORT", "many")
     found = states(tracker("doctor", "--json"))
