@@ -48,6 +48,7 @@ def test_every_problem_comes_with_what_to_do(tracker: Tracker, monkeypatch: pyte
     assert all(check["cure"] for check in bad)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # httpcore leaves the socket to the GC
 @pytest.mark.usefixtures("well")
 def test_an_engine_that_does_not_answer_is_found_where_a_suite_needs_it(
     tracker: Tracker, monkeypatch: pytest.MonkeyPatch, folder_suite: Path
