@@ -88,10 +88,8 @@ def test_a_value_of_the_front_is_followed_over_the_releases_like_any_series(trac
     inside, outside = tracker(*asked, "--json").data["items"]
     (change,) = inside["changes"]
     assert (change["release"], change["verdict"]) == ("1.6.0", "improved")
-    assert change["effect_low"] < 0.26 < change["effect_high"] + 0.05
-    assert (
-        inside["releases"][0]["values"] == pytest.approx([5600], rel=0.02) or len(inside["releases"][0]["values"]) == 3
-    )
+    assert change["effect_low"] > 0.25
+    assert inside["releases"][0]["values"] == pytest.approx([5600] * 3, rel=0.02)
     assert [one["values"] for one in outside["releases"]] == [[]] * 10
     said = tracker(*asked, "--chart", str(chart))
     assert "1.6.0" in said.out
