@@ -13,8 +13,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.fakes.slurm import Cluster
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1800)]
 
@@ -29,7 +32,7 @@ path = "{releases}"
 [matrix]
 model = ["m"]
 [run]
-executor = "local"
+executor = "{executor}"
 program = "bench.py"
 arguments = ["{{version}}"]
 repeats = {repeats}
@@ -45,6 +48,8 @@ min_effect_ratio = 0.05
 """
 PROGRAM = """
 import json, os, random, subprocess, sys, time
+with open({ran!r}, "a") as file:
+    print(os.environ["TRACKER_ATTEMPT"], file=file)
 helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep({helper_s})"])
 time.sleep(random.uniform({least_s}, {most_s}))
 helper.kill()
@@ -57,8 +62,19 @@ with open("result.json", "w") as file:
 class Service:
     """One service folder and the daemon that is running on it, if any."""
 
-    def __init__(self, folder: Path, *, repeats: int, least_s: float, most_s: float) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        repeats: int,
+        least_s: float,
+        most_s: float,
+        executor: str = "local",
+        variables: dict[str, str] | None = None,
+    ) -> None:
         self.home = folder / "home"
+        self.variables = variables or {}
+        self.ran = folder / "ran"
         self.log = folder / "daemon.log"
         self.log.touch()
         self.planned = repeats * len(RELEASES)
@@ -67,8 +83,8 @@ class Service:
         for release in RELEASES:
             (folder / "releases" / release).mkdir(parents=True)
             (folder / "releases" / release / "build.txt").write_text(release)
-        self.suite.write_text(SUITE.format(releases=folder / "releases", repeats=repeats))
-        program = PROGRAM.format(least_s=least_s, most_s=most_s, helper_s=most_s + 60)
+        self.suite.write_text(SUITE.format(releases=folder / "releases", repeats=repeats, executor=executor))
+        program = PROGRAM.format(ran=str(self.ran), least_s=least_s, most_s=most_s, helper_s=most_s + 60)
         (folder / "suites" / "programs" / "bench.py").write_text(program)
         self.daemon: subprocess.Popen[bytes] | None = None
 
@@ -78,7 +94,7 @@ class Service:
         with self.log.open("ab") as log:
             self.daemon = subprocess.Popen(
                 [sys.executable, "-m", "tracker.cli.__main__", "daemon", "--suite", str(self.suite)],
-                env={**os.environ, **own},
+                env={**os.environ, **own, **self.variables},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -110,7 +126,8 @@ class Service:
         found = []
         for claim in (self.home / "attempts").glob("*/claimed.json"):
             if not (claim.parent / "status.json").exists():
-                found.append(json.loads(claim.read_text()).get("pid"))
+                owner = json.loads(claim.read_text())
+                found.append(owner.get("pid") or owner.get("process"))
         return [pid for pid in found if pid]
 
     def processes(self) -> dict[int, str]:
@@ -132,7 +149,7 @@ class Service:
 def make_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
     made: list[Service] = []
 
-    def make(**options: float) -> Service:
+    def make(**options: Any) -> Service:
         made.append(Service(tmp_path, **options))
         return made[-1]
 
@@ -184,11 +201,33 @@ def end(service: Service, limit_s: float = 10) -> float:
 
 def test_no_kill_loses_or_doubles_a_run(make_service, request: pytest.FixtureRequest):
     kills = request.config.getoption("--chaos-kills")
+    kill_and_compare(make_service(repeats=max(3, kills // 3), least_s=0.3, most_s=1.0), kills)
+
+
+@pytest.mark.real("slurm")
+def test_no_kill_loses_or_doubles_a_run_in_slurm(make_service, cluster: Cluster, request: pytest.FixtureRequest):
+    kills = 2 * request.config.getoption("--chaos-kills")
+    asking = {"TRACKER_SLURM__CONF": str(cluster.conf), "TRACKER_SLURM__ASK_EVERY_S": "0.2"}
+    service = make_service(repeats=kills // 3, least_s=0.3, most_s=1.0, executor="slurm", variables=asking)
+    kill_and_compare(service, kills)
+    assert cluster.active_jobs() == []
+
+
+@pytest.fixture
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("slurm"))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def kill_and_compare(service: Service, kills: int) -> None:
+    """Kill the service's daemon so often while it measures, let it end, and look at all it left."""
     seed = int(os.environ.get("CHAOS_SEED", random.SystemRandom().randrange(10**6)))
     print(f"seed {seed}; CHAOS_SEED={seed} repeats it")
     dice = random.Random(seed)
-    service = make_service(repeats=max(3, kills // 3), least_s=0.3, most_s=1.0)
-
     where: Counter[str] = Counter()
     while where.total() < kills and service.states()["done"] < service.planned:
         where[kill_somewhere(service, dice)] += 1
@@ -210,6 +249,8 @@ def test_no_kill_loses_or_doubles_a_run(make_service, request: pytest.FixtureReq
     ]
     assert service.ask("PRAGMA integrity_check") == [("ok",)]
     assert service.ask("PRAGMA foreign_key_check") == []
+    ran = Counter(service.ran.read_text().split())
+    assert set(ran.values()) == {1}, "an attempt was measured twice"
     assert service.processes() == {}
 
 
@@ -220,5 +261,7 @@ def test_ctrl_c_ends_the_daemon_and_its_benchmarks_within_ten_seconds(make_servi
 
     end(service)
 
+    ran = Counter(service.ran.read_text().split())
+    assert set(ran.values()) == {1}, "an attempt was measured twice"
     assert service.processes() == {}
     assert service.states() == {"queued": service.planned}
