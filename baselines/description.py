@@ -193,7 +193,7 @@ def find_lasting_change(
 
 def name_release(series: SeriesInput, index: int) -> str:
     """Return what a release is called in a reason."""
-    return f"release {series.labels[index]}" if series.labels else f"release number {index + 1}"
+    return f"release {series.labels[index]}" if series.labels is not None else f"release number {index + 1}"
 
 
 def explain_step(

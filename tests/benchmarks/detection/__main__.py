@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.benchmarks.detection import checks, scoring, synth
-from tests.benchmarks.detection.predict import sets_of
+from tests.benchmarks.detection.predict import read_labelled, sets_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -136,7 +136,7 @@ MEASURES = ("step F1", "null", "nightly F1", "nightly null", "edge0", "edge1", "
 def table_of(seed: str, share: float, answers: dict[str, dict]) -> str:
     """Return the table of one seed, null alarms by kind of noise at the right."""
     sets = sets_of(seed, share)
-    titles = [*MEASURES, *(f"null {noise}" for noise in synth.NOISES), "seconds"]
+    titles = [*MEASURES, *(f"null {noise}" for noise in synth.NOISES), "labelled F1", "seconds", "10,000 x 100, s"]
     lines = ["| detector | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
     for title, answer in answers.items():
         if "problem" in answer:
@@ -147,8 +147,18 @@ def table_of(seed: str, share: float, answers: dict[str, dict]) -> str:
         for noise in synth.NOISES:
             figures.append(1000 * float(np.mean(rows["null"][[one.noise == noise for one in sets["null"]]])))
         shown = [f"{figure:.3f}" if abs(figure) <= 1 else f"{figure:.0f}" for figure in figures]
-        lines.append(f"| {title} | " + " | ".join([*shown, f"{answer['seconds']:.1f}"]) + " |")
+        shown += [score_labelled(answer["labelled"]), f"{answer['seconds']:.1f}", f"{answer['fleet_seconds']:.1f}"]
+        lines.append(f"| {title} | " + " | ".join(shown) + " |")
     return "\n".join(lines)
+
+
+def score_labelled(found: list) -> str:
+    """Return the mean F1 on the human-labelled series, a dash where there are none."""
+    scores = [
+        scoring.f1_annotators(item["annotations"], [places[point[0]] for point in points])
+        for points, (_, places, item) in zip(found, read_labelled() if found else [], strict=True)
+    ]
+    return f"{np.mean(scores):.3f}" if scores else "-"
 
 
 def differences(seed: str, share: float, answers: dict[str, dict]) -> list[str]:

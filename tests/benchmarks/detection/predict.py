@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -57,6 +59,28 @@ def fingerprint(sets):
     return digest.hexdigest()
 
 
+def timed_fleet(count):
+    """Return series of 100 releases, one repeat each, in groups of 20."""
+    drawn = [synth.timing_series(100, seed=number).reshape(-1, 1) for number in range(count)]
+    return [make_series(list(values), f"g{number // 20}") for number, values in enumerate(drawn)]
+
+
+def make_series(values, group):
+    """Return a series of which only the values are known."""
+    return synth.Series("", group, "", "", 0.0, values, [], [], list(range(len(values))), None)
+
+
+def read_labelled():
+    """Return the human-labelled series that CPD_LABELLED names, each with its places and what was said of it."""
+    path = os.environ.get("CPD_LABELLED")
+    found = []
+    for item in json.loads(Path(path).read_text()) if path else []:
+        places = [place for place, value in enumerate(item["y"]) if value is not None]
+        values = [np.array([float(item["y"][place])]) for place in places]
+        found.append((make_series(values, None), places, item))
+    return found
+
+
 def main(seed, name, setting, share):
     """Print predictions, intervals where the detector gives them, seconds and crashes."""
     sets = sets_of(seed, float(share))
@@ -64,7 +88,13 @@ def main(seed, name, setting, share):
     start = time.perf_counter()
     found = {kind: detect(series) for kind, series in sets.items()}
     took = time.perf_counter() - start
-    answer = {"found": found, "seconds": took, "crashes": peers.CRASHES, "data": fingerprint(sets)}
+    fleet = timed_fleet(10000 if name == "tracker" else 50)
+    start = time.perf_counter()
+    detect(fleet)
+    per_fleet = (time.perf_counter() - start) / len(fleet) * 10000
+    labelled = [one[0] for one in read_labelled()]
+    answer = {"fleet_seconds": per_fleet, "labelled": detect(labelled) if labelled else []}
+    answer |= {"found": found, "seconds": took, "crashes": peers.CRASHES, "data": fingerprint(sets)}
     json.dump(answer, sys.stdout, default=float)
 
 
