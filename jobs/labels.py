@@ -45,6 +45,8 @@ _COUNTS = {
     "ep": "expert parallelism",
     "dp": "data parallelism",
     "gpu_count": "GPUs used",
+    "prefill_gpus": "GPUs that only prefill, where prefill and decode run apart",
+    "decode_gpus": "GPUs that only decode, where prefill and decode run apart",
 }
 _NUMBERS = {"request_rate": "requests a second offered"}
 FACTS: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from statistics import median
 
 from baselines.costing import Setup, Work
@@ -68,6 +68,7 @@ def _day(row: PointRow) -> date | None:
     if text is None:
         return None
     try:
-        return datetime.fromisoformat(text).date()
-    except ValueError:
+        moment = datetime.fromisoformat(text)
+        return (moment.astimezone(UTC) if moment.tzinfo else moment).date()
+    except (ValueError, OverflowError):
         raise UserError(f"{row.where}, column date: expected a day such as 2026-07-01, found {text[:40]!r}") from None

@@ -43,8 +43,8 @@ def _lay_out(
     costs: Sequence[ReleaseCost], kinds: Sequence[str], energy: str | None
 ) -> tuple[list[Column], list[tuple[object, ...]]]:
     columns = [Column(title="release"), Column(title="day", drop=True)]
-    columns += [Column(title=f"$/M {kind}", right=True) for kind in kinds]
-    columns += [Column(title=f"held $/M {kind}", right=True) for kind in kinds]
+    columns += [Column(title=f"$/M {kind}", right=True, drop=kind != kinds[0]) for kind in kinds]
+    columns += [Column(title=f"held $/M {kind}", right=True, drop=kind != kinds[0]) for kind in kinds]
     columns += [Column(title="priced by", drop=True)] if kinds else []
     if energy:
         columns += [Column(title=f"{energy} tok/s/MW", right=True), Column(title=f"J/{energy} token", right=True)]
@@ -97,7 +97,7 @@ def _held(costs: Sequence[ReleaseCost]) -> list[str]:
     held = [
         rate for rate in (costs[0].software_only.price, costs[0].software_only.power) if not isinstance(rate, Unknown)
     ]
-    used = ", ".join(rate.words for rate in held)
+    used = "; ".join(rate.words for rate in held)
     return [f"held (software only): {used} throughout"] if used else []
 
 

@@ -27,7 +27,8 @@ ALIASES = {
     "day": "date",
 }
 """Other names of columns, in small letters."""
-MOST_ROWS = 1_000_000
+LEAST, LARGEST = 1e-9, 1e15
+"""What a number may be: beyond it there is no such throughput, time or power."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class PointRow:
         value = None if text is None else read_value(text, self.where, name, self.delimiter)
         if value is not None and value <= 0:
             raise UserError(f"{self.where}, column {name}: expected a number above 0, found {text}; leave it empty")
+        if value is not None and not LEAST <= value <= LARGEST:
+            raise UserError(f"{self.where}, column {name}: expected {LEAST:g} to {LARGEST:g}, found {text}")
         return value
 
 

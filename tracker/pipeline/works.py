@@ -30,7 +30,6 @@ class ReleaseWork:
     day: date | None
     values: Mapping[str, float]
     """Metric -> median of the repeats."""
-    repeats: Mapping[str, tuple[float, ...]]
     runs: tuple[Mapping[str, float], ...]
     """One a run: metric -> value."""
     points: tuple[Point, ...]
@@ -92,7 +91,7 @@ def _config(
     family: Family, lines: Sequence[Line], component: str, hardware: str, machine: Mapping[str, Any]
 ) -> ConfigWork:
     first = lines[0]
-    wanted = [line for line in lines if line.series.metric in INPUTS]
+    wanted = {line.series.metric: _by_release(line) for line in lines if line.series.metric in INPUTS}
     gpu = machine.get("gpu") or (hardware if "cpu" in machine else None)
     return ConfigWork(
         component=component,
@@ -105,14 +104,20 @@ def _config(
         releases=tuple(
             _release(release, wanted)
             for release in family.releases
-            if any(line.at(release.id or 0) for line in wanted if line.series.metric in RATES)
+            if any(found.get(release.id or 0) for metric, found in wanted.items() if metric in RATES)
         ),
         measured=tuple(sorted(line.series.metric for line in lines)),
     )
 
 
-def _release(release: ReleaseRow, lines: Sequence[Line]) -> ReleaseWork:
-    points = {line.series.metric: line.at(release.id or 0) for line in lines}
+def _by_release(line: Line) -> dict[int, tuple[Point, ...]]:
+    """Return release id -> what counts there; excluded releases are left out."""
+    found = zip(line.release_ids, line.points, strict=True)
+    return {release_id: points for release_id, points in found if release_id not in line.excluded}
+
+
+def _release(release: ReleaseRow, lines: Mapping[str, Mapping[int, tuple[Point, ...]]]) -> ReleaseWork:
+    points = {metric: found.get(release.id or 0, ()) for metric, found in lines.items()}
     runs: dict[int, dict[str, float]] = defaultdict(dict)
     for metric, found in points.items():
         for point in found:
@@ -122,7 +127,6 @@ def _release(release: ReleaseRow, lines: Sequence[Line]) -> ReleaseWork:
         release=release,
         day=_day(release, [point for found in points.values() for point in found]),
         values={metric: value for metric, value in medians.items() if value is not None},
-        repeats={metric: tuple(point.value for point in found) for metric, found in points.items() if found},
         runs=tuple(runs[run] for run in sorted(runs)),
         points=tuple(point for found in points.values() for point in found),
     )

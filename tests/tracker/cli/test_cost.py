@@ -105,6 +105,36 @@ def test_stored_series_are_priced_release_by_release(tracker: Tracker, tmp_path:
     assert "no config with a throughput has each word" in tracker("cost", "--text", "nonsense").err
 
 
+DISAGGREGATED = {
+    "hw": "B200", "conc": 256, "model": "acme/tiny-120b", "infmax_model_prefix": "tiny", "framework": "dynamo-trt",
+    "precision": "fp4", "isl": 1024, "osl": 1024, "is_multinode": True, "disagg": True, "image": "img:1.0.0",
+    "prefill_tp": 4, "prefill_num_workers": 2, "decode_tp": 8, "decode_num_workers": 1, "num_prefill_gpu": 8,
+    "num_decode_gpu": 8, "tput_per_gpu": 3000.0, "output_tput_per_gpu": 2000.0, "median_intvty": 50.0,
+    "power_valid": True, "power_metric_schema_version": 2, "avg_power_w": 800.0,
+}  # fmt: skip
+"""16 GPUs give 48,000 tok/s, of which the 8 that decode give 16,000 of output."""
+
+
+def test_disaggregated_serving_is_divided_by_all_its_gpus_and_measured_power_counts(
+    tracker: Tracker, tmp_path: Path
+) -> None:
+    file = tmp_path / "disagg.json"
+    file.write_text(json.dumps(DISAGGREGATED), encoding="utf-8")
+    done = tracker(
+        "ingest", str(file), "--component", "tensorrt-llm", "--release", "1.0.0", "--at", "2026-08-01T08:00:00Z"
+    )
+    assert done.code == 0, done.out + done.err
+    (item,) = tracker("cost", "--json").data["items"]
+    figures = item["releases"][0]["as_priced"]
+    assert figures[OUTPUT]["value"] == pytest.approx(1.73 / (1000 * 3600 / 1e6), rel=1e-12)
+    assert figures["usd_per_m_total_tokens"]["value"] == pytest.approx(1.73 / (3000 * 3600 / 1e6), rel=1e-12)
+    assert figures["usd_per_m_input_tokens"]["value"] == pytest.approx(1.73 / (2000 * 3600 / 1e6), rel=1e-12)
+    assert "8 prefill + 8 decode GPUs" in figures[OUTPUT]["how"]
+    assert figures["j_per_output_token"]["value"] == pytest.approx(800 / 1000, rel=1e-12)
+    assert figures["j_per_output_token"]["how"].startswith("measured power, 800 W/GPU (the GPU alone)")
+    assert figures["j_per_output_token"]["editions"] == []
+
+
 @pytest.mark.parametrize("name", ["cost.png", "cost.svg", "cost.html"])
 def test_the_chart_is_a_file(tracker: Tracker, points: Path, tmp_path: Path, name: str) -> None:
     file = tmp_path / name
