@@ -46,7 +46,7 @@ bench-detection: .venv/.dev-ready .venv-peers/.ready  ## compare the detector wi
 	-.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation signal-processing-algorithms
 	@touch $@
 
-chaos: .venv/.dev-ready  ## kill the daemon 100 times during a suite, and damage result files for ten minutes
+chaos: .venv/.dev-ready  ## kill the service hundreds of times (plain, in containers), and damage result files for ten minutes
 	$(BIN)/python -m pytest -m chaos --chaos-kills=100 tests/chaos -s
 	$(BIN)/python -m tests.chaos.parsers --seconds 600
 

@@ -30,7 +30,17 @@ from jobs.executors._engine_container import attempt_of, container_name
 from jobs.executors._engine_follow import follow
 from jobs.executors._engine_options import options_from_json
 from jobs.executors._engine_patience import Patience
-from jobs.executors._engine_setup import CREATING, STARTING, Site, asset_setup, note_start, set_up, setup_too_late
+from jobs.executors._engine_setup import (
+    CREATING,
+    STARTING,
+    Site,
+    asset_setup,
+    is_unstarted,
+    note_start,
+    set_up,
+    setup_too_late,
+    start,
+)
 from jobs.executors._guard import become_subreaper, end_descendants
 from jobs.executors._preparation import installer_variables
 from jobs.executors._processes import MARKER, identify
@@ -40,7 +50,6 @@ EXECUTOR = "docker_engine"
 GRACE_S = 3
 """Between a polite end and the other."""
 _LOCK_WITHIN_S = 1.0
-_STATES_BEFORE_START = ("created", "configured", "initialized")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,10 +163,12 @@ def _carry_out(site: Site, stop: Stop) -> Ended:
     found = site.patience.ask(lambda: site.engine.inspect(site.name))
     if found is not None:
         _check_ours(found, site.job)
-        if str((found.get("State") or {}).get("Status")) in _STATES_BEFORE_START:
-            site.attempt.file(STARTING).unlink(missing_ok=True)
-            site.patience.ask(lambda: site.engine.remove(site.name))
-            found = None
+        if is_unstarted(found):
+            if site.attempt.file(STARTING).exists():  # all is in it, and it may be starting this moment
+                start(site)
+            else:
+                site.patience.ask(lambda: site.engine.remove(site.name))
+                found = None
     if found is None and site.attempt.file(STARTING).exists():
         return Ended(
             JobOutcome.LOST, f"its container {site.name} is gone: removed by somebody else, or with its engine"

@@ -26,6 +26,9 @@ _LOOK_EVERY_S = 0.25
 _LOOK_AT_DISK_EVERY_S = 2.0
 _FULL_BELOW_BYTES = 256 * 1024**2
 _ENDED = ("exited", "dead")
+_HALF_ENDED = "stopped"
+"""Podman's state of a container whose process is gone and whose exit code is about to be written down."""
+_HALF_ENDED_LOOKS = 40
 _ENDS_WITHIN_S = 60.0
 
 
@@ -34,10 +37,10 @@ class Watch:
     """One container under observation."""
 
     site: Site
-    grace_s: int
     began_at: datetime
     log: LogFollower
     _next_disk_look: float = 0.0
+    _half_ended: int = 0
 
     def until_it_ends(self) -> dict[str, Any]:
         """Return the engine's facts of the container once it has ended; raise Ended where it is to be ended."""
@@ -47,7 +50,9 @@ class Watch:
             found = ask(lambda: self.site.engine.inspect(self.site.name))
             if found is None:
                 raise Ended(JobOutcome.LOST, f"its container {self.site.name} was removed by somebody else")
-            if str(_state(found).get("Status")) in _ENDED:
+            status = str(_state(found).get("Status"))
+            self._half_ended += status == _HALF_ENDED
+            if status in _ENDED or self._half_ended > _HALF_ENDED_LOOKS:
                 return found
             self.log.follow()
             self._check_limits(found)
@@ -78,7 +83,7 @@ class Watch:
 def follow(site: Site, *, grace_s: int) -> Ended:
     """Return how a container ended, by itself or ended here; what it left is then in the attempt's folder."""
     site.patience.was_away = False
-    watch = Watch(site=site, grace_s=grace_s, began_at=site.attempt.started_at() or datetime.now(UTC), log=_log(site))
+    watch = Watch(site=site, began_at=site.attempt.started_at() or datetime.now(UTC), log=_log(site))
     stopped: Ended | None = None
     try:
         found = watch.until_it_ends()

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.executors._assets import MadeAsset, prepare_asset
+from jobs.executors._assets import prepare_asset
 from jobs.executors._attempts import Attempt, replace
 from jobs.executors._commands import Ended, last_line
 from jobs.executors._engine_client import Engine, EngineRefused
@@ -28,12 +28,14 @@ from jobs.executors._engine_record import container_record, engine_facts, host_o
 from jobs.executors._environments import Setup
 from jobs.executors._preparation import pick_cores
 from jobs.executors._processes import identify
+from jobs.executors._program import leave_cores
 from jobs.protocols import JobOutcome, JobSpec
 
 CREATING = "creating"
 STARTING = "starting"
 PROGRESS = "progress.json"
 """What the set-up is doing, for whoever polls."""
+_STATES_BEFORE_START = ("created", "configured", "initialized")
 _NO_COMMAND = re.compile(
     r"executable file not found|exec: .*(no such file|permission denied)|command that was not found"
 )
@@ -64,7 +66,6 @@ class Site:
 
 def set_up(site: Site) -> None:
     """Make the container and start it; raise Ended where that is not possible. No container of the name exists yet."""
-    site.attempt.file(STARTING).unlink(missing_ok=True)
     info = site.patience.ask(site.engine.info)
     image = _have_image(site, info)
     assets = [prepare_asset(asset, site.setup) for asset in site.job.assets]
@@ -88,7 +89,8 @@ def set_up(site: Site) -> None:
     replace(site.attempt.file("environment.json"), record)
     site.patience.check()
     site.attempt.file(STARTING).touch()
-    _start(site)
+    leave_cores(cores)
+    start(site)
 
 
 def _have_image(site: Site, info: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,12 +140,25 @@ def _create(site: Site, body: Mapping[str, Any]) -> None:
             raise Ended(JobOutcome.INFRA_FAILED, f"the engine refuses this container: {error}") from error
 
 
-def _start(site: Site) -> None:
+def start(site: Site) -> None:
+    """Start the container unless it has been started before; raise Ended where it cannot be started."""
+
+    def begin() -> None:
+        if is_unstarted(
+            site.engine.inspect(site.name)
+        ):  # an engine starts an ended one again, and an answer may be lost
+            site.engine.start(site.name)
+
     try:
-        site.patience.ask(lambda: site.engine.start(site.name))
+        site.patience.ask(begin)
     except EngineRefused as error:
         raise _explain_start(error, site.job) from error
     note_start(site.attempt)
+
+
+def is_unstarted(found: Mapping[str, Any] | None) -> bool:
+    """Return whether a container, as the engine describes it, is there and has never run."""
+    return str(((found or {}).get("State") or {}).get("Status")) in _STATES_BEFORE_START
 
 
 def note_start(attempt: Attempt) -> None:
@@ -189,8 +204,3 @@ def setup_too_late(site_log: Path, limit_s: float) -> Ended:
     """Return the end of a set-up that took too long, with what it was doing."""
     doing = last_line(site_log) or "waiting for the engine"
     return Ended(JobOutcome.INFRA_FAILED, f"set-up took longer than its limit of {limit_s:g} s; it was at: {doing}")
-
-
-def assets_bytes(assets: Sequence[MadeAsset]) -> int:
-    """Return the room that assets take."""
-    return sum(asset.size_bytes for asset in assets)

@@ -41,7 +41,7 @@ def run_program(
         words=prepared.words, environment=prepared.variables, folder=attempt.work, log=log, cores=prepared.cores
     )
     watch = _watch(attempt, job, prepared.assets_bytes + work_limit_bytes, check)
-    _leave_cores(prepared.cores)
+    leave_cores(prepared.cores)
     try:
         code, late = run(command, deadline=time.monotonic() + job.timeout_s, started=started, check=watch)
         watch()
@@ -53,8 +53,8 @@ def run_program(
     return _judge(attempt, job, code, kept)
 
 
-def _leave_cores(pinned: tuple[int, ...]) -> None:
-    """Keep this supervisor off the cores that are measured, where others are left."""
+def leave_cores(pinned: tuple[int, ...]) -> None:
+    """Keep this process off the cores that are measured, where others are left."""
     if pinned and (rest := os.sched_getaffinity(0) - set(pinned)):
         os.sched_setaffinity(0, rest)
 

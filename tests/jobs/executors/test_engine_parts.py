@@ -27,8 +27,10 @@ from jobs.executors._engine_container import command_words, container_request, i
 from jobs.executors._engine_images import ImageName, Progress, explain_pull, image_of, login_header, pull
 from jobs.executors._engine_logs import keep_log, read_frames
 from jobs.executors._engine_options import read_options
+from jobs.executors._engine_patience import Patience
 from jobs.executors._engine_record import engine_facts, host_of
 from jobs.executors._engine_results import Left, judge
+from jobs.executors._engine_setup import Site, asset_setup, start
 from jobs.protocols import ContainerLimits, JobOutcome, JobSpec
 
 DIGEST = "sha256:" + "ab" * 32
@@ -322,6 +324,37 @@ def test_what_is_put_into_a_container_is_a_whole_tar(tmp_path: Path) -> None:
 def test_an_end_is_put_into_words(tmp_path: Path, state: dict[str, object], detail: str) -> None:
     ended = judge(Attempt(tmp_path), job(), state, Left(missing="wrote no result.json", flooded=False, seen={}))
     assert (ended.outcome, ended.detail) == (JobOutcome.TOOL_FAILED, detail)
+
+
+def test_a_container_whose_start_was_not_answered_is_not_started_again_when_it_has_run(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        asked.append(path.rpartition("/")[2])
+        if path == "/version":
+            return httpx.Response(200, json=PODMAN)
+        if path.endswith("/start"):
+            raise httpx.ReadError("the engine restarts")
+        return httpx.Response(200, json={"State": {"Status": "exited" if "start" in asked else "created"}})
+
+    attempt = Attempt(tmp_path)
+    site = Site(
+        attempt=attempt,
+        job=job(),
+        engine=engine(answer),
+        options=read_options({}, uv=None),
+        name="tracker-0f-run-1-1",
+        home="0f",
+        login=None,
+        setup=asset_setup(attempt, job(), cache=tmp_path, uv=None, variables={}, check=lambda: None),
+        patience=Patience(attempt=attempt, check=lambda: None),
+    )
+    start(site)
+    assert asked.count("start") == 1
+    assert attempt.started_at() is not None
+    assert site.patience.was_away
+    assert not attempt.file("away.json").exists()
 
 
 # --- where it ran ---
