@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -31,6 +31,7 @@ from jobs.executors._processes import MARKER
 from jobs.executors._program import run_program
 from jobs.executors._slurm_container import blame, container_words
 from jobs.executors._slurm_ends import NO_FOLDER
+from jobs.executors._slurm_files import listing
 from jobs.executors._slurm_images import prepare_image
 from jobs.executors._supervisor import outcome_of
 from jobs.protocols import JobOutcome, JobSpec
@@ -54,7 +55,7 @@ class _Watch:
     attempt: Attempt
     told: bool = False
     _next_look: float = 0.0
-    _next_beat: float = field(default=0.0)
+    _next_beat: float = 0.0
 
     def tell(self, _number: int, _frame: FrameType | None) -> None:
         self.told = True
@@ -94,7 +95,7 @@ def main(folder: Path) -> int:
         return _TOLD_TO_STOP
     end_descendants()
     shutil.rmtree(attempt.work, ignore_errors=True)
-    replace(attempt.file("manifest.json"), manifest(attempt))
+    replace(attempt.file("manifest.json"), listing(attempt))
     attempt.finish(end.outcome, end.detail, at=datetime.now(UTC), exit_code=end.exit_code)
     return 0
 
@@ -107,11 +108,6 @@ def _sees_order(attempt: Attempt) -> bool:
             return False
         time.sleep(0.2)
     return True
-
-
-def manifest(attempt: Attempt) -> dict[str, object]:
-    """Return size and hash of every output as they are here and now."""
-    return {output.name: {"size_bytes": output.size_bytes, "sha256": output.sha256} for output in attempt.outputs()}
 
 
 def _owner() -> dict[str, object]:

@@ -156,13 +156,14 @@ class SlurmExecutor:
         name = self._names().name_of(attempt.key)
         found = {job.id: job for job in self.commands.mine() if job.name == name}
         for number_ in submitted(attempt.file("submitted.txt")):
-            if number_ not in found and (job := self.commands.job(number_)) and job.name == name:
+            if number_ not in found and (job := self._job(attempt, number_)):
                 found[number_] = job
         return list(found.values())
 
-    def _job(self, number_: str) -> SlurmJob | None:
-        """Return a job by the number in a claim, which a benchmark could have overwritten."""
-        return self.commands.job(number_) if number_.isdecimal() else None
+    def _job(self, attempt: Attempt, number_: str) -> SlurmJob | None:
+        """Return an attempt's job by its number; None where that is no number, or somebody else's by now."""
+        job = self.commands.job(number_) if number_.isdecimal() else None
+        return job if job is not None and job.name == self._names().name_of(attempt.key) else None
 
     def _look(self, attempt: Attempt, claim: Mapping[str, object] | None) -> JobStatus | None:
         """Ask Slurm about an attempt that has no end yet; return its end where it must have one."""
@@ -170,7 +171,7 @@ class SlurmExecutor:
             if claim is None:
                 return self._look_at_waiting(attempt, self._jobs_for(attempt))
             number_ = str(claim.get("slurm_job"))
-            return self._look_at_running(attempt, number_, self._job(number_))
+            return self._look_at_running(attempt, number_, self._job(attempt, number_))
         except UserError as error:  # sbatch was refused, this time
             return self._give_up(attempt, JobOutcome.INFRA_FAILED, str(error))
 
@@ -272,7 +273,7 @@ class SlurmExecutor:
         number_ = str((read(attempt.file("claimed.json")) or {}).get("slurm_job"))
         deadline = time.monotonic() + _CANCEL_WITHIN_S
         while attempt.status() is None:
-            if trouble is None and self._is_over(number_):
+            if trouble is None and self._is_over(attempt, number_):
                 break
             if time.monotonic() > deadline:
                 raise trouble or TryLater(f"Slurm's job {number_} of attempt {attempt.key} does not end; see squeue")
@@ -287,9 +288,9 @@ class SlurmExecutor:
             return error
         return None
 
-    def _is_over(self, number_: str) -> bool:
+    def _is_over(self, attempt: Attempt, number_: str) -> bool:
         with suppress(TryLater):
-            job = self._job(number_)
+            job = self._job(attempt, number_)
             return job is None or job.ended
         return False
 

@@ -485,7 +485,7 @@ def test_a_result_that_never_arrives_whole_is_a_lost_attempt_for_every_caller(
     status = executor.poll("cut")
     assert (status.outcome, status.detail) == (
         JobOutcome.LOST,
-        "not all of its files arrived whole: result.json",
+        "not all of its files arrived whole: result/result.json",
     )
     assert make(files_within_s=60).poll("cut") == status
 
