@@ -15,6 +15,8 @@ Spec = dict[str, Any]
 VIEWS = ("as priced", "software only")
 MOST_PANELS = 6
 PANEL_LETTERS = 95
+MOST_LABELS = 30
+"""Of more releases some are labelled, the newest always."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,8 @@ def _panel(panel: CostPanel, axis: str, palette: Palette, panels: int) -> Spec:
         return _empty(panel, palette)
     span = (max(known) - min(known)) or abs(max(known)) * 0.1
     crowded = sum(map(len, panel.releases)) > 90
+    step = -(-len(panel.releases) // MOST_LABELS)
+    labelled = list(panel.releases[::-1][::step])
     view = {
         "field": "view",
         "type": "nominal",
@@ -66,7 +70,7 @@ def _panel(panel: CostPanel, axis: str, palette: Palette, panels: int) -> Spec:
             "type": "ordinal",
             "sort": list(panel.releases),
             "scale": {"domain": list(panel.releases), "type": "point", "padding": 0.5},
-            "axis": {"title": None, "labelAngle": -45 if crowded else 0, "grid": False},
+            "axis": {"title": None, "labelAngle": -45 if crowded else 0, "grid": False, "values": labelled},
         },
         "y": {
             "field": "value",
@@ -87,7 +91,12 @@ def _panel(panel: CostPanel, axis: str, palette: Palette, panels: int) -> Spec:
         "layer": [
             {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": shared | {"strokeDash": dashed}},
             {
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "mark": {
+                    "type": "point",
+                    "filled": True,
+                    "size": 60 if len(panel.releases) <= MOST_LABELS else 18,
+                    "opacity": 1,
+                },
                 "encoding": shared | {"shape": shape | {"title": None, "legend": None}, "tooltip": tooltip},
             },
         ],

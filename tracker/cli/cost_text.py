@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracker.cli.output import Column, note, write, write_table
+from tracker.cli.output import Column, drop_shared, note, write, write_table
 
 if TYPE_CHECKING:
     from baselines.books import Rate, Unknown
@@ -186,19 +186,22 @@ def draw(found: Sequence[Costed], file: Path, metric: str | None) -> None:
 
     wanted = metric or _first_known(found)
     drawn = [one for one in found if any(_known(cost, wanted) for cost in one.costs)] or list(found[:1])
+    names = [", ".join(filter(None, (one.component, one.hardware, one.name))) for one in drawn[:MOST_PANELS]]
     panels = [
         CostPanel(
-            name=", ".join(filter(None, (one.component, one.hardware, one.name))),
+            name=name,
             releases=tuple(cost.release for cost in one.costs),
             as_priced=tuple(cost.as_priced.figures[wanted].value for cost in one.costs),
             software_only=tuple(cost.software_only.figures[wanted].value for cost in one.costs),
         )
-        for one in drawn[:MOST_PANELS]
+        for one, name in zip(drawn, drop_shared(names), strict=False)
     ]
     about = DERIVED[wanted]
-    spec = cost_spec(panels, title=about.meaning, axis=about.unit, lower_is_better=about.direction == "lower")
+    shared = [part for part in names[0].split(", ") if all(part in name.split(", ") for name in names)]
+    title = about.meaning if len(names) == 1 or not shared else f"{about.meaning}: {', '.join(shared)}"
+    spec = cost_spec(panels, title=title, axis=about.unit, lower_is_better=about.direction == "lower")
     said = [line for one in drawn[:MOST_PANELS] for line in _held(one.costs)]
-    save_picture(file, spec, title=about.meaning, said=list(dict.fromkeys(said)))
+    save_picture(file, spec, title=title, said=list(dict.fromkeys(said)))
     if len(drawn) > MOST_PANELS:
         note(f"the chart shows the first {MOST_PANELS} of {len(drawn)} configs; --text chooses")
 

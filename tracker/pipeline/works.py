@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,7 +68,13 @@ def load_works(session: Session, *, component: str | None = None, text: str | No
             labels = json.loads(hosts.hardware_labels(session, hardware_id))
             found += _configs(family, slug, names.hardware_slug(session, hardware_id), labels)
     words = (text or "").lower().split()
-    return [one for one in found if all(word in _searched(one) for word in words)]
+    return sorted((one for one in found if all(word in _searched(one) for word in words)), key=_natural)
+
+
+def _natural(work: ConfigWork) -> list[tuple[int, str]]:
+    """Return a key by which `concurrency 8` comes before `concurrency 16`."""
+    parts = re.split(r"(\d+)", f"{work.component} {work.hardware} {work.name}")
+    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
 
 
 def _searched(work: ConfigWork) -> str:
