@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.books import BookKind, Rate, Unknown, parse_book
@@ -109,6 +110,7 @@ def test_prompt_tokens_of_a_prefill_benchmark_are_input() -> None:
     assert figures[OUTPUT].value is None
 
 
+@settings(deadline=None)
 @given(st.floats(1, 1e6), st.floats(1.001, 50))
 def test_as_priced_falls_when_throughput_rises(output: float, times: float) -> None:
     days = [work("1.0", date(2026, 8, 1), output), work("1.1", date(2026, 8, 2), output * times)]
@@ -121,3 +123,24 @@ def test_unknown_power_is_unknown() -> None:
     assert isinstance(found.as_priced.power, Unknown)
     assert found.as_priced.figures["j_per_output_token"].value is None
     assert BookKind.POWER not in {kind for kind, _ in editions_of([found])}
+
+
+prices = st.lists(st.decimals("0.01", "99", places=2), min_size=1, max_size=6)
+
+
+@settings(deadline=None, max_examples=50)
+@given(prices, st.lists(st.floats(10, 1e6), min_size=2, max_size=8))
+def test_no_book_of_ones_own_moves_what_only_the_software_does(own: list[Decimal], rates: list[float]) -> None:
+    shipped = parse_book(BOOK, "list.toml")
+    editions = "".join(
+        f'[[edition]]\nname = "e{place}"\nvalid_from = 2026-{place + 1:02d}-01\nsource = "made up"\n'
+        f"[edition.gpu]\nH200 = {{ own = {price} }}\n"
+        for place, price in enumerate(own)
+    )
+    team = parse_book(f'kind = "price"\nname = "team"\n{editions}', "team.toml", own=True)
+    works = [work(f"1.{place}", date(2026, 1 + place, 15), rate) for place, rate in enumerate(rates)]
+    alone = [one.software_only for one in cost_releases(works, SETUP, [shipped])]
+    assert [one.software_only for one in cost_releases(works, SETUP, [team, shipped])] == alone
+    costs = [one.figures[OUTPUT].value or 0 for one in alone]
+    for rate, cost in zip(rates, costs, strict=True):
+        assert cost / costs[0] == pytest.approx(rates[0] / rate, rel=1e-12)

@@ -6,7 +6,7 @@ from datetime import date
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.books import BookKind, Rate, Unknown, find_rate, parse_book
@@ -57,6 +57,7 @@ def test_the_formulas_equal_sums_done_by_hand() -> None:
     assert tok_s_user(12.5) == 80
 
 
+@settings(deadline=None)
 @given(positive, positive, st.floats(1.01, 100))
 def test_cost_falls_with_throughput_and_scales_with_the_price(usd: float, rate: float, times: float) -> None:
     assert usd_per_million(usd, rate * times) < usd_per_million(usd, rate)
