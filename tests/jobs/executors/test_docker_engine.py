@@ -12,14 +12,18 @@ from typing import Any
 
 import pytest
 
+from jobs.content import Content
 from jobs.errors import TryLater, UserError
 from jobs.executors import docker_engine
+from jobs.measurements import ParseOutcome
 from jobs.protocols import Asset, ContainerLimits, Executor, JobOutcome, JobSpec, JobState, JobStatus
+from jobs.reading import read_result
 from tests.fakes.podman import Podman, serve_podman
 from tests.fakes.registry import Registry, make_image, serve_registry
 
 pytestmark = [pytest.mark.real("podman"), pytest.mark.timeout(180)]
 
+CASES = Path(__file__).parents[1] / "parsers" / "cases"
 PREFIX = "release-regression-tracker"
 GPU_LIST = """\
 #!/bin/sh
@@ -150,6 +154,26 @@ def test_what_a_program_prints_is_its_result_where_the_suite_says_so(bench: Benc
     assert ended(executor, job.key).outcome is JobOutcome.OK
     result = next(output for output in executor.fetch(job.key) if output.kind == "result")
     assert sorted(result.path.read_text().splitlines()) == ["throughput 7", "to errors"]
+
+
+@pytest.mark.parametrize(
+    "log", ["trtexec/v10_whole_with_options", "trtllm_benchmark_serving/energy_and_decoded_tokens"]
+)
+def test_what_tools_print_in_an_image_is_read_as_their_result(
+    podman: Podman, images: Path, folder: Path, ended: Ended, log: str
+) -> None:
+    printed = (CASES / log / "input.log").read_text()
+    name = log.partition("/")[0].replace("_", "-")
+    digest = podman.load(make_image(images, {"log": printed}, name=name), f"localhost/{name}:1.0")
+    bench = Bench(podman=podman, folder=folder, image=f"localhost/{name}:1.0", digest=digest)
+    executor, job = bench.executor(), bench.job("cat /log", result_file="run.log")
+    executor.start(job)
+    assert ended(executor, job.key).outcome is JobOutcome.OK
+    (result,) = (output for output in executor.fetch(job.key) if output.kind == "result")
+    assert result.path.read_text() == printed
+    parsed = read_result(Content(result.name, result.path), "auto")
+    assert parsed.outcome is ParseOutcome.OK
+    assert parsed.runs
 
 
 def test_a_command_that_the_image_does_not_have_is_a_fact_about_the_release(run: Callable[..., JobStatus]) -> None:
