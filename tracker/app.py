@@ -9,7 +9,7 @@ import socket
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -93,15 +93,16 @@ class App:
         """Return the file of the suite with this name; UserError with the near match."""
         return find_suite(name, self.settings.suite_folders)
 
-    def open_source(self, kind: str, options: Mapping[str, Any]) -> ReleaseSource:
-        """Return the release source of a kind, set up with these options and with what the settings say of its kind."""
+    def open_source(self, kind: str, options: Mapping[str, Any], component: str) -> ReleaseSource:
+        """Return the release source of a component, set up with these options and what the settings say of its kind."""
         given = {"path": str(self.settings.recordings), **options} if kind == "recorded" else options
         more: dict[str, Any] = {}
         if kind == "oci_registry":
             from tracker.registries import find_access
 
             cache = self.settings.home / "cache" / "registries"
-            more = {"find_access": lambda host: find_access(self.settings, host), "cache": cache}
+            access = partial(find_access, self.settings)
+            more = {"component": component, "find_access": access, "cache": cache}
         source: ReleaseSource = plugins.load("source", kind).create(given, **more)
         return source
 

@@ -30,6 +30,8 @@ class Wanted:
     """What is asked of one repository."""
 
     repository: Repository
+    component: str | None = None
+    """The software's name, which may stand before the version: `thing-1.2.0`."""
     include: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
     tracks: tuple[Track, ...] = DEFAULT_TRACKS
@@ -38,7 +40,7 @@ class Wanted:
     """So many releases; each tag costs requests, and registries hold thousands of tags."""
 
 
-def read_options(options: Mapping[str, object]) -> Wanted:
+def read_options(options: Mapping[str, object], component: str | None = None) -> Wanted:
     """Return the checked options; UserError names the one that is wrong."""
     lists = {key: _read_list(key, options[key]) for key in _LISTS if key in options}
     newest = _read_newest(options["newest"]) if "newest" in options else DEFAULT_NEWEST
@@ -46,6 +48,7 @@ def read_options(options: Mapping[str, object]) -> Wanted:
     given = check_options("oci_registry", texts, _KNOWN)
     return Wanted(
         repository=read_repository(given["repository"]),
+        component=component,
         include=lists.get("include", ("*",)),
         exclude=lists.get("exclude", ()),
         tracks=tuple(_read_track(text) for text in lists["tracks"]) if "tracks" in lists else DEFAULT_TRACKS,
@@ -59,7 +62,7 @@ def choose_tags(tags: Iterable[str], wanted: Wanted) -> tuple[list[Tag], list[tu
     chosen: list[Tag] = []
     left_out: list[tuple[str, str]] = []
     for name in sorted(set(tags)):
-        tag = read_tag(name)
+        tag = read_tag(name, wanted.component)
         if reason := _why_not(tag, wanted):
             left_out.append((name, reason))
         else:

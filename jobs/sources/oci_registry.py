@@ -33,6 +33,7 @@ CONFIG_LIMIT_BYTES = 8 * MIB
 def create(
     options: Mapping[str, object],
     *,
+    component: str | None = None,
     find_access: Callable[[str], RegistryAccess | None] | None = None,
     cache: Path | None = None,
     transport: httpx.BaseTransport | None = None,
@@ -40,11 +41,12 @@ def create(
 ) -> ReleaseSource:
     """Return the source for one repository (see `jobs/sources/README.md` for the options).
 
+    `component` is the software's name, which may stand before the version in its tags: `thing-1.2.0`.
     `find_access` gives what the service's settings say of a registry, asked at each look; `cache` is a folder in which
     contents are kept between looks.
     """
     finder = find_access or (lambda host: None)
-    return OciRegistry(read_options(options), finder, RegistryCache(cache), transport, limits or Limits())
+    return OciRegistry(read_options(options, component), finder, RegistryCache(cache), transport, limits or Limits())
 
 
 class OciRegistry:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from jobs.errors import UserError as JobsUserError
+from tests.fakes.odd_registry import serve_odd_registry
+from tracker.app import App
 from tracker.cli.settings_text import write_settings
 from tracker.errors import UserError
 from tracker.registries import find_access, login_for
@@ -156,3 +158,18 @@ def test_a_reference_is_pulled_with_the_login_of_its_registry(home: Path, monkey
     settings = settings_with(home, registry(host="127.0.0.1:5000", username="me", password=SECRET))
     assert login_for(settings, "127.0.0.1:5000/team/thing:1.0") == ("me", SECRET)
     assert login_for(settings, "127.0.0.1:5001/team/thing:1.0") is None
+
+
+def test_tags_are_read_with_the_name_of_the_component_that_the_settings_give(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serve_odd_registry() as odd:
+        odd.add_image("bench-runtime-v0.5.12-cu130")
+        odd.add_image("other-0.5.13")
+        answer = (
+            App(load_settings()).open_source("oci_registry", {"repository": odd.name}, "bench-runtime").list_builds()
+        )
+    assert [build.tag for build in answer.builds] == ["bench-runtime-v0.5.12-cu130"]
+    assert [name for name, _ in answer.left_out] == ["other-0.5.13"]

@@ -221,7 +221,7 @@ def check_source(app: App, source: Watched) -> Check:
     """Return whether a release source answers, and how fast."""
     name, started = f"releases of {source.component}", time.monotonic()
     try:
-        answer = app.open_source(source.kind, source.options).list_builds()
+        answer = app.open_source(source.kind, source.options, source.component).list_builds()
     except PROBLEMS as error:
         cure = "nothing new is found until it answers; what is known is still measured"
         return Check(name=name, state="fail", found=str(error), cure=cure)

@@ -39,7 +39,8 @@ class Context:
     statistics: Statistics
     place: Callable[[], Place]
     find_suite: Callable[[str], Path]
-    open_source: Callable[[str, Mapping[str, Any]], ReleaseSource]
+    open_source: Callable[[str, Mapping[str, Any], str], ReleaseSource]
+    """Takes the kind of source, its options and the component whose releases it lists."""
     open_executor: Callable[[str], Executor]
     open_sink: Callable[[str], Sink | None]
     """Returns None for a sink that is not set up."""

@@ -92,7 +92,7 @@ def ask_source(context: Context, watched: Watched, *, force: bool = False) -> Lo
         if not force and not _is_due(cursor, timedelta(seconds=context.settings.watch_every_s), now):
             return Look()
     try:
-        answer = context.open_source(watched.kind, watched.options).list_builds()
+        answer = context.open_source(watched.kind, watched.options, watched.component).list_builds()
     except JobsError as error:
         _note_problem(context, watched, error, now)
         if force:

@@ -68,6 +68,26 @@ def test_releases_are_looked_at_newest_first_and_moving_tags_never():
     assert chosen() == ["1.2.0.post1", "1.2.0-cu130", "1.2.0", "1.2.0rc2", "1.1.0"]
 
 
+@pytest.mark.parametrize(
+    ("tag", "version", "variant"),
+    [
+        ("thing-1.2.0", "1.2.0", ()),
+        ("thing-v1.2.0rc2-cu129-b200", "1.2.0rc2", ("cu129", "b200")),
+        ("Thing_v1.2.0-cu130", "1.2.0", ("cu130",)),
+        ("thing-26.02-py3", "26.02", ("py3",)),
+        ("v1.2.0-thing", "1.2.0", ("thing",)),
+    ],
+)
+def test_a_tag_may_begin_with_the_name_of_its_component(tag: str, version: str, variant: tuple[str, ...]):
+    found, _ = choose_tags([tag], read_options({"repository": "a/b"}, component="thing"))
+    assert [(one.version, one.variant) for one in found] == [(version, variant)]
+
+
+def test_a_tag_that_begins_with_another_name_is_left_out():
+    found, left_out = choose_tags(["gateway-1.2.0"], read_options({"repository": "a/b"}, component="thing"))
+    assert (found, left_out[0][0]) == ([], "gateway-1.2.0")
+
+
 def test_every_tag_is_chosen_or_left_out_with_a_reason():
     found, left_out = choose_tags(TAGS, read_options({"repository": "a/b"}))
     assert sorted([*(tag.tag for tag in found), *(name for name, _ in left_out)]) == sorted(TAGS)

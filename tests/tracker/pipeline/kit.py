@@ -245,7 +245,7 @@ class Service:
             statistics=OwnStatistics(),
             place=lambda: self.place,
             find_suite=lambda name: self.suites / f"{name}.toml",
-            open_source=lambda kind, options: self.source,
+            open_source=lambda kind, options, component: self.source,
             open_executor=lambda name: self.executor,
             open_sink=self.sinks.get,
             sink_is_set_up=lambda name: name in self.sinks,
