@@ -111,7 +111,7 @@ def measure_claim(
         ratio=_ratio(first, last),
         low=_times(whole[0]),
         high=_times(whole[1]),
-        how=f"{kind} tok/s/GPU {median(first.rates):,.4g} -> {median(last.rates):,.4g}",
+        how=f"{kind} tok/s/GPU {_show(median(first.rates))} -> {_show(median(last.rates))}",
     )
     links = tuple(
         _link(before, after, one, software.ratio) for (before, after), one in zip(pairwise(steps), between, strict=True)
@@ -150,6 +150,10 @@ def _compare(pairs: Sequence[tuple[Step, Step]]) -> list[tuple[float | None, flo
 
 def _ratio(before: Step, after: Step) -> float:
     return median(after.rates) / median(before.rates)
+
+
+def _show(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
 
 
 def _times(effect: float | None) -> float | None:

@@ -159,6 +159,8 @@ def _read(file: Path | None) -> list[Claim]:
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {(error.strerror or '').lower()}; check the path") from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{file}: expected UTF-8 text, found another byte at {error.start}") from error
+        raise UserError(
+            f"{file}: expected UTF-8 text, found another byte at {error.start}; save it as UTF-8"
+        ) from error
     except ValueError as error:
         raise UserError(str(error)) from error

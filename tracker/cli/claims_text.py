@@ -26,7 +26,8 @@ def tell_chain(one: Chain) -> list[str]:
         lines.append(f"  {about.meaning}: unknown, {claim.reason}")
     else:
         moved = f"{format_money(claim.before)} -> {format_money(claim.after)} {about.unit}"
-        lines.append(f"  {about.meaning}, as priced: {moved}, {_times(claim.ratio, claim.low, claim.high)}")
+        whole = "as priced" if claim.metric.startswith("usd_") else "by the power of the day"
+        lines.append(f"  {about.meaning}, {whole}: {moved}, {_times(claim.ratio, claim.low, claim.high)}")
     if claim.held_before is not None and claim.held_after is not None:
         software = claim.parts[0]
         moved = f"{format_money(claim.held_before)} -> {format_money(claim.held_after)} {about.unit}"
@@ -153,7 +154,7 @@ def draw_chain(one: Chain, file: Path) -> None:
     bars.append(Bar(name="software", times=claim.parts[0].ratio, is_total=True))
     if claim.ratio is not None:
         bars += [Bar(name=part.source, times=part.ratio) for part in claim.parts if part.source in ("price", "power")]
-        bars.append(Bar(name="as priced", times=claim.ratio, is_total=True))
+        bars.append(Bar(name="all together", times=claim.ratio, is_total=True))
     title = f"{title_of(one)}: {one.first.release.display} to {one.last.release.display}"
     spec = parts_spec(bars, title=title, said=f"{claim.metric}: {word_kind(one)}")
     save_picture(file, spec, title=title, said=tell_chain(one)[1:4])

@@ -48,6 +48,8 @@ def compare_sweep(sweep: Sweep, before: str, after: str, at: Sequence[float]) ->
 
 def tell(one: Compared) -> list[str]:
     """Return what is said of a sweep, line by line."""
+    from alerts.wording import count
+
     change = one.change
     lines = [f"{one.title}: {one.after} against {one.before}", f"  {change.sentence}"]
     if change.gain and change.loss and change.net:
@@ -55,7 +57,8 @@ def tell(one: Compared) -> list[str]:
         lines.append("  " + ", ".join(f"{name} {_share(value)}" for name, value in shares))
         lines.append("  shares of the area under the earlier front, over what both cover")
     for name, front in ((one.before, change.before), (one.after, change.after)):
-        lines.append(f"  {name} covers {front.low:.4g} to {front.high:.4g} tok/s/user with {len(front.points)} configs")
+        configs = count(len(front.points), "config")
+        lines.append(f"  {name} covers {front.low:.4g} to {front.high:.4g} tok/s/user with {configs}")
     if one.values:
         lines += ["", *lay_out(_value_columns(one), [_value_row(value) for value in one.values])]
     lines += ["", *lay_out(_point_columns(one), _point_rows(one))]

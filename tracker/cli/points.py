@@ -102,6 +102,9 @@ def _json_rows(file: str, text: str) -> Iterable[PointRow]:
         if not isinstance(item, dict):
             raise UserError(f'{where}: expected an object such as {{"release": "1.2.0"}}, found {str(item)[:40]}')
         _refuse_twice(where, [canonical_name(name) for name in item])
+        released = [value for name, value in item.items() if canonical_name(name) == "release" and value is not None]
+        if any(not isinstance(value, str) for value in released):
+            raise UserError(f"{where}: expected the release in quotes, found {released[0]}; a number loses its zeros")
         yield _row({canonical_name(name): _text(value, where, name) for name, value in item.items()}, where, ",")
 
 

@@ -196,6 +196,7 @@ def test_a_wrong_option_is_refused_with_what_was_expected(
      ("release,output_tok_s,date\n1.0,5,soon\n", "column date: expected a day such as 2026-07-01, found 'soon'"),
      ("release,tok/s/gpu\n1.0,5\n", "found release, tok_s_per_gpu"),
      ("[{\"release\": \"1.0\", \"output_tok_s\": [1]}]", "item 1, output_tok_s: expected a number or a text"),
+     ('[{"release": 1.10, "output_tok_s": 5}]', "item 1: expected the release in quotes, found 1.1; a number loses"),
      ("[3]", "item 1: expected an object"), ("{}", "expected a list of objects"), ("[", "is not JSON")],
 )  # fmt: skip
 def test_a_malformed_file_is_refused_with_its_place(tracker: Tracker, tmp_path: Path, text: str, said: str) -> None:
