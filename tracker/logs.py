@@ -8,6 +8,10 @@ import sys
 from datetime import UTC, datetime
 
 
+REPEAT_AFTER_S = 60.0
+MOST_REMEMBERED = 1000
+
+
 class EventFormatter(logging.Formatter):
     """Formats `2026-12-01T17:00:00Z INFO run.started run=17 release=1.30.0`."""
 
@@ -27,6 +31,26 @@ def _plain(value: object) -> str:
     if not text.isprintable():
         return json.dumps(text)
     return json.dumps(text, ensure_ascii=False) if " " in text or '"' in text else text
+
+
+class RepeatFilter(logging.Filter):
+    """Lets a warning that says the same again pass once a minute only: what is away is asked several times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno != logging.WARNING:
+            return True
+        text = f"{record.getMessage()} {getattr(record, 'fields', {})}"
+        told_at = self._told.get(text)
+        if told_at is not None and 0 <= record.created - told_at < REPEAT_AFTER_S:
+            return False
+        if len(self._told) >= MOST_REMEMBERED:
+            self._told.clear()
+        self._told[text] = record.created
+        return True
 
 
 class EventLog:
@@ -49,6 +73,7 @@ def start_logging(level: str = "INFO") -> None:
     """Send the service's events to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(EventFormatter())
+    handler.addFilter(RepeatFilter())
     root = logging.getLogger("tracker")
     root.handlers[:] = [handler]
     root.setLevel(level)
