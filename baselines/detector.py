@@ -4,7 +4,7 @@
 2. One centre a release, its noise from repeats, neighbours and siblings: `noise`.
 3. Candidate cuts by exact search, outliers counting as far as a cap: `segmentation`.
 4. Those that explain the row better than no change and than autocorrelated noise: `evidence`.
-5. Drifts and passing disturbances are no levels: `shapes`.
+5. Drifts, passing disturbances and series that wander have no levels: `drifts`, `shapes`, `wandering`.
 6. What stands over the family, older changes first, then at the newest releases: `family`.
 """
 
@@ -24,6 +24,7 @@ from baselines.noise import Noise, estimate_noise
 from baselines.rows import Bools, Floats, Ints, Rows, pick, read_rows, take_series
 from baselines.segmentation import Sums, half_window, make_cut, propose_cuts
 from baselines.shapes import drop_small, drop_transients
+from baselines.wandering import drop_wandering
 
 MIN_RELEASES = 4
 """With fewer there is no telling a change from the way releases differ anyway; a comparison can still be made."""
@@ -84,6 +85,7 @@ def find_family(family: Sequence[SeriesInput], options: DetectOptions) -> Found 
     cuts, drifts = judge_drifts(fit.sums, cuts, drifts, fit.prior, options.false_discovery_ratio)
     cuts = drop_transients(fit.sums, cuts, price, smallest, rows.repeats)
     cuts = settle_places(fit.sums, drop_small(fit.sums, cuts, smallest))
+    cuts, drifts = drop_wandering(fit.sums, cuts, drifts)
     cuts, p, q = judge_family(fit, cuts, smallest, groups, given, rows, options)
     fit = Fit(sums=fit.sums, prior=fit.prior, cuts=cuts, variance=fit.variance)
     return Found(chosen=chosen, rows=rows, noise=noise, fit=fit, p=p, q=q, drifts=drifts)
