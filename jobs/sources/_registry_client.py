@@ -19,6 +19,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from jobs.errors import TryLater, UserError
+from jobs.sources._deadlines import Connections, Overdue
 from jobs.sources._registry_logins import Login
 from jobs.sources._registry_names import Repository, may_follow, origin
 from jobs.sources._registry_tokens import answer_challenges, read_challenges
@@ -74,6 +75,7 @@ class RegistryClient:
         self._base = repository.api_url(plain_http=plain_http)
         self._limits = limits
         self._deadline = time.monotonic() + limits.look_s
+        self._connections = Connections()
         self._authorization: str | None = None
         self._place = f"registry {repository.host}"
 
@@ -190,32 +192,27 @@ class RegistryClient:
 
     def _send(self, method: str, url: str, limit_bytes: int, headers: Mapping[str, str]) -> Answer:
         """Return one answer with its body; TryLater where there is none, TooLong where it does not end."""
-        if time.monotonic() > self._deadline:
+        left_s = self._deadline - time.monotonic()
+        if left_s <= 0:
             raise TryLater(f"{self._place}: one look took longer than {self._limits.look_s:.0f} s; the next goes on")
+        traced = {"trace": self._connections.note}
         try:
-            with self._http.stream(method, url, headers=headers) as response:
-                body = response.read() if method == "HEAD" else self._read(response, limit_bytes)
+            with (
+                self._connections.within(min(self._limits.answer_s, left_s)),
+                self._http.stream(method, url, headers=headers, extensions=traced) as response,
+            ):
+                body = response.read() if method == "HEAD" else _read(response, limit_bytes)
                 return Answer(status=response.status_code, headers=response.headers, body=body)
+        except Overdue as error:
+            raise TryLater(
+                f"{self._place}: an answer was not complete after {min(self._limits.answer_s, left_s):.0f} s"
+            ) from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise UserError(f"{self._place}: it, or where it sends on to, is no address that can be asked") from error
         except httpx.TimeoutException as error:
             raise TryLater(f"{self._place}: no answer within {self._limits.silence_s:.0f} s") from error
         except httpx.HTTPError as error:
             raise TryLater(f"{self._place}: {_explain(error)}") from error
-
-    def _read(self, response: httpx.Response, limit_bytes: int) -> bytes:
-        """Return the body; of an answer that is no success at most so much as a message takes."""
-        deadline = min(time.monotonic() + self._limits.answer_s, self._deadline)
-        body = bytearray()
-        for chunk in response.iter_bytes():
-            body += chunk
-            if len(body) > limit_bytes:
-                if not response.is_success:
-                    return b""
-                raise TooLong(f"the answer is longer than {limit_bytes / MIB:g} MiB")
-            if time.monotonic() > deadline:
-                raise TryLater(f"{self._place}: an answer was not complete after {self._limits.answer_s:.0f} s")
-        return bytes(body)
 
     def _refuse(self, answer: Answer) -> NoReturn:
         """Raise what a status means: UserError where somebody must change something, TryLater where waiting helps."""
@@ -232,6 +229,18 @@ class RegistryClient:
             told = f"; it asks to wait {wait_s:.0f} s" if wait_s is not None else ""
             raise TryLater(f"{self._place}: {limit}{told}", after_s=wait_s)
         raise UserError(f"{self._place}: answered HTTP {status}; is this the address of a container registry?")
+
+
+def _read(response: httpx.Response, limit_bytes: int) -> bytes:
+    """Return the body; of an answer that is no success at most so much as a message takes."""
+    body = bytearray()
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) > limit_bytes:
+            if not response.is_success:
+                return b""
+            raise TooLong(f"the answer is longer than {limit_bytes / MIB:g} MiB")
+    return bytes(body)
 
 
 def hash_content(body: bytes) -> str:

@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import ssl
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from packaging.version import Version
 from jobs.errors import TryLater, UserError
 from jobs.protocols import PublishedBuild, ReleaseSource, SourceAnswer
 from jobs.sources._answers import check_options, make_answer
+from jobs.sources._deadlines import Connections, Overdue
 from jobs.sources._index_pages import ACCEPT, IndexFile, NotAPage, read_page
 from jobs.sources._index_settings import configured_index, find_settings, split_credentials
 from jobs.sources._wheels import Wheel, choose_wheel, make_wheel_build, read_wheel_name, this_host
@@ -90,13 +90,21 @@ def _ask_index(
     user, _, password = credentials.partition(":")
     # handed over apart from the URL, which is logged and quoted in errors
     auth = httpx.BasicAuth(unquote(user), unquote(password)) if credentials else None
+    connections = Connections()
     try:
-        with client.stream("GET", f"{place.rstrip('/')}/{package}/", auth=auth) as response:
+        with (
+            connections.within(ANSWER_LIMIT_S),
+            client.stream(
+                "GET", f"{place.rstrip('/')}/{package}/", auth=auth, extensions={"trace": connections.note}
+            ) as response,
+        ):
             if response.status_code == httpx.codes.NOT_FOUND:
                 return None
             _check_status(response.status_code, place)
             body = _read_body(response, place)
             return read_page(response.headers.get("content-type", ""), body)
+    except Overdue as error:
+        raise TryLater(f"package index {place}: the answer was not complete after {ANSWER_LIMIT_S:.0f} s") from error
     except NotAPage as error:
         raise TryLater(f"package index {place}: {error}") from error
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
@@ -121,15 +129,12 @@ def _check_status(status: int, place: str) -> None:
 
 
 def _read_body(response: httpx.Response, place: str) -> bytes:
-    """Return the answer's body; raise TryLater where it is too long or takes too long."""
-    deadline = time.monotonic() + ANSWER_LIMIT_S
+    """Return the answer's body; raise TryLater where it is too long."""
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
         if len(body) > ANSWER_LIMIT_BYTES:
             raise TryLater(f"package index {place}: the answer is longer than {ANSWER_LIMIT_BYTES >> 20} MiB")
-        if time.monotonic() > deadline:
-            raise TryLater(f"package index {place}: the answer was not complete after {ANSWER_LIMIT_S:.0f} s")
     return bytes(body)
 
 

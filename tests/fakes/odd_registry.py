@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +30,8 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes | Iterable[bytes] = b""
     """Pieces are sent as they come, without a length."""
+    raw: Iterable[bytes] | None = None
+    """Sent instead of everything else, status line and headers included; then the connection is closed."""
     times: int | None = None
     """None: every time."""
 
@@ -190,6 +192,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, method: str) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         reply = self.state.answer(method, self.path, headers)
+        if reply.raw is not None:
+            self._send_raw(reply.raw)
+            return
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
@@ -207,6 +212,13 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.flush()
         except OSError:
             self.close_connection = True
+
+    def _send_raw(self, pieces: Iterable[bytes]) -> None:
+        self.close_connection = True
+        with suppress(OSError):
+            for piece in pieces:
+                self.wfile.write(piece)
+                self.wfile.flush()
 
     def log_message(self, format: str, *args: object) -> None:
         """Keep the test output clean."""

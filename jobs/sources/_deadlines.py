@@ -1,0 +1,80 @@
+"""An end to one request, whatever the other side does.
+
+The timeouts of httpx begin anew with every byte that arrives, so a server that sends one now and then, be it of the
+headers, is waited for without end. Here its connection is cut when the time is up.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+_OPENED = ("connect_tcp.complete", "start_tls.complete")
+
+
+class Overdue(Exception):
+    """The time for a request is up; what had come of it is not to be used."""
+
+
+class Connections:
+    """The open connections of one client, which is used by one thread.
+
+    Give `note` to each request as `extensions={"trace": connections.note}`, and make it inside `within`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sockets: list[socket.socket] = []
+        self._is_asking = False
+        self._is_overdue = False
+
+    def note(self, event: str, info: Mapping[str, Any]) -> None:
+        """Keep the connection that a client has opened; cut it at once where the time is up already."""
+        if not event.endswith(_OPENED):
+            return
+        opened = info["return_value"].get_extra_info("socket")
+        with self._lock:
+            self._sockets = [one for one in self._sockets if one.fileno() >= 0] + [opened]
+            if self._is_overdue:
+                _cut(opened)
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Raise Overdue, whatever else comes of the block, where it is not done in time."""
+        self._is_asking, self._is_overdue = True, False
+        timer = threading.Timer(seconds, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except Exception as error:
+            if self._stop():
+                raise Overdue from error
+            raise
+        finally:
+            timer.cancel()
+            overdue = self._stop()
+        if overdue:
+            raise Overdue
+
+    def _stop(self) -> bool:
+        """Note that the request is over; return whether its time was up before."""
+        with self._lock:
+            self._is_asking = False
+            return self._is_overdue
+
+    def _end(self) -> None:
+        with self._lock:
+            if self._is_asking:
+                self._is_overdue = True
+                for one in self._sockets:
+                    _cut(one)
+
+
+def _cut(connection: socket.socket) -> None:
+    """Have whoever waits for a connection wake up; below TLS, whose own farewell would wait for the other side."""
+    with suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
