@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,14 +14,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from jobs.errors import UserError
 from jobs.labels import label_problem
-from jobs.measurements import Label
 from jobs.metrics import find_metric
 from jobs.plugins import FAMILIES, known_plugins, load
 from jobs.suite.document import Document
+from jobs.suite.matrix import labels_of_all, problems_of_matrix
 from jobs.suite.programs import find_script, is_script
 
 Problem = tuple[str, str]
-LARGEST_MATRIX = 10_000
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -70,59 +67,14 @@ def limits_of(document: Document) -> tuple[str, ...]:
     return tuple(limits)
 
 
-def _axis_problems(label: str, values: object) -> Iterator[Problem]:
-    key = f"matrix.{label}"
-    if not isinstance(values, list):
-        yield key, f"expected a list of values, found {values!r}; write {label} = [{values!r}]"
-    elif not values:
-        yield key, "the list is empty, so no config is left; give at least one value or remove the key"
-    else:
-        for value in values:
-            if problem := label_problem(label, value):
-                yield key, problem
-        if any(value in values[:place] for place, value in enumerate(values)):
-            yield key, f"a value stands twice in {values!r}; each gives one config"
-
-
-def _exclude_problems(matrix: Mapping[str, list[Label]], excluded: object) -> Iterator[Problem]:
-    if not isinstance(excluded, list) or not all(isinstance(table, dict) and table for table in excluded):
-        yield "matrix.exclude", "expected a list of tables, such as exclude = [{isl = 128, batch = 8}]"
-        return
-    for table in excluded:
-        for label, value in table.items():
-            if label not in matrix:
-                yield "matrix.exclude", f"{label!r} is no label of this matrix; known: {', '.join(matrix)}"
-            elif value not in matrix[label]:
-                yield "matrix.exclude", f"{label} = {value!r} never occurs; the matrix has {matrix[label]!r}"
-
-
-def left_of(matrix: Mapping[str, list[Label]], excluded: list[dict[str, Label]]) -> list[dict[str, Label]]:
-    """Return the combinations of the matrix's values without the excluded ones, in the order written."""
-    combinations = (dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values()))
-    return [c for c in combinations if not any(table.items() <= c.items() for table in excluded)]
-
-
 def matrix_problems(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong with the matrix: labels, types, doubles, or no config left."""
-    matrix = {label: values for label, values in document.matrix.items() if label != "exclude"}
-    excluded = document.matrix.get("exclude", [])
-    found = [problem for label, values in matrix.items() for problem in _axis_problems(label, values)]
-    if "tool" in matrix:
-        found.append(("matrix.tool", "the tool is set by output.tool; remove the key"))
-    if not matrix:
-        found.append(("matrix", 'the matrix is empty; give at least one label, such as model = ["name"]'))
-    found = found or list(_exclude_problems(matrix, excluded))
-    size = math.prod(len(values) for values in matrix.values()) if not found else 0
-    if size > LARGEST_MATRIX:
-        found.append(("matrix", f"{size} configs are more than {LARGEST_MATRIX}; give fewer values"))
-    elif not found and not left_of(matrix, excluded):
-        found.append(("matrix.exclude", "every config is excluded, so nothing is left to run; exclude less"))
-    yield from found
+    """Yield what is wrong with the matrix: labels, types, doubles, cases that do not fit, or no config left."""
+    yield from problems_of_matrix(document.matrix, gpus=document.hardware.gpus)
 
 
 def _fillable(document: Document) -> dict[str, str]:
     """Return placeholder -> a sample, for what may stand in arguments."""
-    labels = dict.fromkeys((label for label in document.matrix if label != "exclude"), "1")
+    labels = dict.fromkeys(labels_of_all(document.matrix), "1")
     always = {"component": "x", "version": "1"}
     return {**labels, **always, **({"warmup": "1"} if document.run.warmup is not None else {})}
 

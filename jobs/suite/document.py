@@ -145,7 +145,7 @@ class Document(Table):
     component: Name = Field(description="the component whose releases are the axis")
     source: Source = Field(description="the [source] table")
     releases: Releases = Field(default_factory=Releases, description="the [releases] table")
-    matrix: dict[str, Any] = Field(description="the [matrix] table: label = [values]")
+    matrix: dict[str, Any] = Field(description="the [matrix] table: label = [values], case = [tables]")
     run: Run = Field(description="the [run] table")
     hardware: Hardware = Field(default_factory=Hardware, description="the [hardware] table")
     output: Output = Field(description="the [output] table")
@@ -158,13 +158,3 @@ class Suite(Document):
     """A suite file that passed every check, with where it lies."""
 
     path: Path
-
-    @property
-    def axes(self) -> dict[str, tuple[Label, ...]]:
-        """The labels of the matrix with their values."""
-        return {label: tuple(values) for label, values in self.matrix.items() if label != "exclude"}
-
-    @property
-    def excluded(self) -> tuple[Labels, ...]:
-        """The combinations that the matrix leaves out."""
-        return tuple(self.matrix.get("exclude", ()))

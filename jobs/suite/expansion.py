@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from jobs.errors import UserError
 from jobs.fingerprint import config_fingerprint, fingerprint
 from jobs.labels import series_labels
 from jobs.measurements import Label, ParsedRun
-from jobs.suite.checks import left_of
 from jobs.suite.document import Suite
+from jobs.suite.matrix import combinations
 from jobs.suite.programs import find_script, is_script
 
 
@@ -47,8 +48,39 @@ def expand(suite: Suite, *, python_minor: str) -> tuple[Config, ...]:
     shared: dict[str, Label] = {"tool": suite.output.tool, **_python_labels(suite, python_minor)}
     if suite.hardware.gpus:
         shared["gpu_count"] = suite.hardware.gpus
-    axes = {label: list(values) for label, values in suite.axes.items()}
-    return tuple(Config(labels={**shared, **labels}) for labels in left_of(axes, list(suite.excluded)))
+    return tuple(Config(labels={**shared, **labels}) for labels in combinations(suite.matrix))
+
+
+def gpus_of(suite: Suite, config: Config) -> int:
+    """Return how many GPUs one process of a config needs: its label `gpu_count`, else what the suite asks for."""
+    count = config.labels.get("gpu_count", suite.hardware.gpus)
+    return count if isinstance(count, int) else suite.hardware.gpus
+
+
+def choose(configs: Sequence[Config], choice: Mapping[str, Label | Sequence[Label]], suite: str) -> tuple[Config, ...]:
+    """Return the configs whose labels have one of the chosen values each; raise UserError for what no config has."""
+    wanted = {
+        label: list(v) if isinstance(v, Sequence) and not isinstance(v, str) else [v] for label, v in choice.items()
+    }
+    for label, values in wanted.items():
+        known = list(dict.fromkeys(config.labels[label] for config in configs if label in config.labels))
+        if not known:
+            labels = sorted({name for config in configs for name in config.labels})
+            raise UserError(f"choices.{suite}.{label}: no config has this label{_near(label, labels)}")
+        for value in values:
+            if value not in known:
+                raise UserError(f"choices.{suite}.{label}: no config has {value!r}{_near(value, known)}")
+    chosen = tuple(c for c in configs if all(c.labels.get(label) in values for label, values in wanted.items()))
+    if configs and not chosen:
+        raise UserError(
+            f"choices.{suite}: no config has all of it; `tracker suites plan {suite}` without it shows them"
+        )
+    return chosen
+
+
+def _near(value: Label, known: Sequence[Label]) -> str:
+    close = get_close_matches(str(value), [str(one) for one in known if isinstance(one, str)], n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(map(str, known))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

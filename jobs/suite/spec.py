@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jobs.protocols import Asset, ContainerLimits, JobSpec
 from jobs.suite.document import Container, Suite
-from jobs.suite.expansion import Config
+from jobs.suite.expansion import Config, gpus_of
 from jobs.suite.programs import find_script, is_script
 
 
@@ -50,7 +50,7 @@ def job_spec(suite: Suite, config: Config, build: BuildUnderTest, *, key: str, p
         assets=assets,
         environment=dict(run.environment),
         pin_cores=run.pin_cores,
-        gpus=suite.hardware.gpus,
+        gpus=gpus_of(suite, config),
         container=_container_limits(run.container or Container()),
         setup_timeout_s=run.setup_timeout_s,
         timeout_s=run.timeout_s,
