@@ -73,9 +73,10 @@ def controller_jobs(text: str) -> tuple[SlurmJob, ...]:
 
 
 def history_jobs(text: str) -> tuple[SlurmJob, ...]:
-    """Return the jobs in sacct's answer, JSON or `HISTORY_FORMAT`, without steps; TryLater where it is neither."""
-    if _is_json(text):
-        return _jobs_in_json(text)
+    """Return the jobs in sacct's answer in `HISTORY_FORMAT`, without steps; TryLater where it is none.
+
+    sacct is always asked for text: in the JSON of 22.05 a job that ended with exit code 7 has return code 0.
+    """
     found = []
     for line in filter(str.strip, text.splitlines()):
         row = line.split("|", 3)
@@ -147,17 +148,13 @@ def _jobs_in_json(text: str) -> tuple[SlurmJob, ...]:
 
 
 def _job_in_object(job: Mapping[str, Any]) -> SlurmJob:
-    """Return the job of squeue's, scontrol's or sacct's JSON."""
-    told: Any = job.get("job_state", job.get("state"))
-    reason = job.get("state_reason")
-    if isinstance(told, Mapping):  # sacct
-        told, reason = told.get("current"), told.get("reason", reason)
+    """Return the job of squeue's JSON."""
     code, number = _ending(job.get("exit_code"))
     return SlurmJob(
         id=str(int(job["job_id"])),
         name=str(job.get("name", "")),
-        state=_state_in(told),
-        reason=_word(reason),
+        state=_state_in(job.get("job_state")),
+        reason=_word(job.get("state_reason")),
         exit_code=code,
         signal=number,
         restarts=_number(job.get("restart_cnt")) or 0,

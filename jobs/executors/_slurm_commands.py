@@ -118,9 +118,9 @@ class SlurmCommands:
 
     def _in_history(self, number: str) -> SlurmJob | None:
         """Return what accounting knows of a job; None also where there is no accounting."""
-        what = ["--json"] if self.json else ["--noheader", "--parsable2", "--allocations", f"--format={HISTORY_FORMAT}"]
+        what = ["--noheader", "--parsable2", "--allocations", f"--format={HISTORY_FORMAT}", f"--jobs={number}"]
         try:
-            found = history_jobs(self._ask("sacct", [f"--jobs={number}", *what]))
+            found = history_jobs(self._ask("sacct", what))
         except (_NoSuchJob, _NoAccounting):
             return None
         return next((job for job in found if job.id == number), None)

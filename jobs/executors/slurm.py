@@ -170,8 +170,7 @@ class SlurmExecutor:
         try:
             if claim is None:
                 return self._look_at_waiting(attempt, self._jobs_for(attempt))
-            number_ = str(claim.get("slurm_job"))
-            return self._look_at_running(attempt, number_, self._job(attempt, number_))
+            return self._look_at_running(attempt, claim)
         except UserError as error:  # sbatch was refused, this time
             return self._give_up(attempt, JobOutcome.INFRA_FAILED, str(error))
 
@@ -198,9 +197,11 @@ class SlurmExecutor:
             return None
         return self._give_up(attempt, *self._end_of(last, began=False))
 
-    def _look_at_running(self, attempt: Attempt, number_: str, job: SlurmJob | None) -> JobStatus | None:
+    def _look_at_running(self, attempt: Attempt, claim: Mapping[str, object]) -> JobStatus | None:
         """Return the end of an attempt that a job had taken up, where that job is over."""
-        if job is not None and job.waiting:
+        number_ = str(claim.get("slurm_job"))
+        job = self._job(attempt, number_)
+        if job is not None and (job.waiting or (not job.ended and str(job.restarts) != claim.get("restart"))):
             self.commands.cancel(self._names().name_of(attempt.key))
             return self._settle(attempt, JobOutcome.LOST, f"Slurm put job {number_} back into its queue while it ran")
         if job is not None and not job.ended:

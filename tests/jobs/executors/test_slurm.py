@@ -340,7 +340,8 @@ def test_a_job_put_back_into_the_queue_while_it_ran_is_lost_and_measures_nothing
     shared_cluster.ask("scontrol", "update", f"jobid={number}", "requeue=1")
     shared_cluster.ask("scontrol", "requeue", number)
     status = ended(executor, "again")
-    assert status.outcome in {JobOutcome.LOST, JobOutcome.INFRA_FAILED}
+    assert status.outcome is JobOutcome.LOST
+    assert "back into its queue while it ran" in status.detail
     assert json.loads((folder / "again" / "claimed.json").read_text())["restart"] == "0"
 
 

@@ -116,12 +116,6 @@ def test_states_of_all_json_versions(told: object, state: str) -> None:
     assert (found.state, found.restarts) == (state, 3)
 
 
-@pytest.mark.parametrize("current", ["TIMEOUT", ["TIMEOUT"]])
-def test_sacct_in_json_has_the_state_in_an_object(current: object) -> None:
-    answer = {"jobs": [{"job_id": 71, "name": "n", "state": {"current": current, "reason": "None"}}]}
-    assert history_jobs(json.dumps(answer))[0].state == "TIMEOUT"
-
-
 @pytest.mark.parametrize(
     "text",
     [
