@@ -11,9 +11,9 @@ from baselines.series import Values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """State of a series: `changed` somewhere, `stable`, too `noisy` to say so, or `too_few` releases."""
+    """State of a series: `changed` somewhere, `stable`, too `noisy` to say so, `wandering`, or `too_few` releases."""
 
-    verdict: Literal["too_few", "noisy", "stable", "changed"]
+    verdict: Literal["too_few", "noisy", "wandering", "stable", "changed"]
     noise_ratio: float | None
     """Standard deviation of one release's level as a share of the level; None where there are too few releases."""
     detectable_ratio: float | None
@@ -38,11 +38,14 @@ def assess(values: Values, options: DetectOptions = DetectOptions()) -> Assessme
             detectable_ratio=None,
             reason=f"fewer than {MIN_RELEASES} measured releases",
         )
-    points, noise, detectable = summary
+    points, noise, detectable, wanders = summary
     facts = f"a release varies by {100 * noise:.1f} %, a step of {100 * detectable:.1f} % would be seen at once"
     if points:
-        verdict: Literal["noisy", "stable", "changed"] = "changed"
+        verdict: Literal["noisy", "wandering", "stable", "changed"] = "changed"
         facts = f"{len(points)} change{'s' if len(points) > 1 else ''}, the last: {points[-1].reason}; {facts}"
+    elif wanders:
+        verdict = "wandering"
+        facts = f"each release starts from the one before, there are no levels to change between; {facts}"
     else:
         verdict = "noisy" if detectable > NOISY_RATIO else "stable"
     return Assessment(verdict=verdict, noise_ratio=noise, detectable_ratio=detectable, reason=facts)

@@ -260,8 +260,11 @@ def describe_drift(series: SeriesInput, found: Found, drift: Drift) -> ChangePoi
     )
 
 
-def summarize(values: Values, options: DetectOptions) -> tuple[list[ChangePoint], float, float] | None:
-    """Return change points, noise ratio and the step ratio detectable at the newest release; None for too few."""
+def summarize(values: Values, options: DetectOptions) -> tuple[list[ChangePoint], float, float, bool] | None:
+    """Return change points, noise ratio, the step ratio detectable at the newest release, and whether it wanders.
+
+    None for too few.
+    """
     family = [SeriesInput(values=values)]
     found = find_family(family, options)
     if found is None:
@@ -276,4 +279,4 @@ def summarize(values: Values, options: DetectOptions) -> tuple[list[ChangePoint]
     tail = options.false_discovery_ratio / (1 + QUIET)
     step = (float(np.sqrt(find_limit(np.array(tail), df[0]))) + POWER_QUANTILE) * error
     ratios = found.rows.ratio(np.array([0, 0]), np.array([noise, step]))
-    return describe_family(family, found)[0], float(ratios[0]), float(ratios[1])
+    return describe_family(family, found)[0], float(ratios[0]), float(ratios[1]), bool(found.wandering[0])

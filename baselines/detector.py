@@ -55,7 +55,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was found in a family: the series judged (numbers as given), the fit, p and q of its cuts, the drifts."""
+    """What was found in a family: the series judged (numbers as given), the fit, p and q of its cuts, drifts, walks."""
 
     chosen: Ints
     rows: Rows
@@ -64,6 +64,8 @@ class Found:
     p: Floats
     q: Floats
     drifts: list[Drift]
+    wandering: Bools
+    """Which of the series judged have no levels to change between."""
 
 
 def find_family(family: Sequence[SeriesInput], options: DetectOptions) -> Found | None:
@@ -85,10 +87,10 @@ def find_family(family: Sequence[SeriesInput], options: DetectOptions) -> Found 
     cuts, drifts = judge_drifts(fit.sums, cuts, drifts, fit.prior, options.false_discovery_ratio)
     cuts = drop_transients(fit.sums, cuts, price, smallest, rows.repeats)
     cuts = settle_places(fit.sums, drop_small(fit.sums, cuts, smallest))
-    cuts, drifts = drop_wandering(fit.sums, cuts, drifts)
+    cuts, drifts, wandering = drop_wandering(fit.sums, cuts, drifts)
     cuts, p, q = judge_family(fit, cuts, smallest, groups, given, rows, options)
     fit = Fit(sums=fit.sums, prior=fit.prior, cuts=cuts, variance=fit.variance)
-    return Found(chosen=chosen, rows=rows, noise=noise, fit=fit, p=p, q=q, drifts=drifts)
+    return Found(chosen=chosen, rows=rows, noise=noise, fit=fit, p=p, q=q, drifts=drifts, wandering=wandering)
 
 
 def fit_rows(rows: Rows, noise: Noise, options: DetectOptions) -> Fit:

@@ -21,14 +21,14 @@ NORMAL_QUARTILE = 0.6744897501960817
 LEAST = 1e-12
 
 
-def drop_wandering(sums: Sums, cuts: Ints, drifts: list[Drift]) -> tuple[Ints, list[Drift]]:
-    """Return cuts and drifts without those of series that wander, but for jumps that stand out there."""
+def drop_wandering(sums: Sums, cuts: Ints, drifts: list[Drift]) -> tuple[Ints, list[Drift], Bools]:
+    """Return cuts and drifts without those of series that wander, but for jumps that stand out; which series do."""
     everything = np.unique(np.concatenate([cuts, *(one.replaced for one in drifts)]).astype(np.int64))
     count = np.bincount(sums.owner[everything], minlength=len(sums.starts) - 1)
     asked = np.flatnonzero(count >= FEWEST)
-    if not len(asked):
-        return cuts, drifts
     wandering = np.zeros(len(count), dtype=bool)
+    if not len(asked):
+        return cuts, drifts, wandering
     wandering[asked] = is_walk(sums, everything, asked)
     whose = sums.owner[cuts]
     kept = ~wandering[whose]
@@ -37,7 +37,7 @@ def drop_wandering(sums: Sums, cuts: Ints, drifts: list[Drift]) -> tuple[Ints, l
         kept[mine] = stands_out(
             sums.raw[sums.starts[series] : sums.starts[series + 1]], cuts[mine] - sums.starts[series]
         )
-    return cuts[kept], [one for one in drifts if not wandering[one.series]]
+    return cuts[kept], [one for one in drifts if not wandering[one.series]], wandering
 
 
 def is_walk(sums: Sums, cuts: Ints, asked: Ints) -> Bools:
@@ -49,20 +49,21 @@ def is_walk(sums: Sums, cuts: Ints, asked: Ints) -> Bools:
     inside = np.repeat(cut.first - begin, sizes) + np.arange(sizes.sum())
     values, owner = sums.values[inside], np.searchsorted(asked, np.repeat(cut.owner, sizes))
     means = np.add.reduceat(values, begin) / sizes
-    levels = np.bincount(owner, (values - np.repeat(means, sizes)) ** 2)
+    away = values - np.repeat(means, sizes)
     length = np.bincount(owner).astype(np.float64)
     pieces = np.bincount(np.searchsorted(asked, cut.owner))
     steps = np.diff(values)[owner[1:] == owner[:-1]]
     turns = (values[2:] - 2 * values[1:-1] + values[:-2])[owner[2:] == owner[:-2]]
     walk = np.minimum(
-        rate(np.bincount(owner[1:][owner[1:] == owner[:-1]], steps**2, len(asked)), length - 1, length),
-        rate(np.bincount(owner[2:][owner[2:] == owner[:-2]], turns**2, len(asked)), length - 2, length),
+        rate(steps, owner[1:][owner[1:] == owner[:-1]], length), rate(turns, owner[2:][owner[2:] == owner[:-2]], length)
     )
-    return np.asarray(rate(levels, length, length) + 2 * (pieces - 1) * np.log(length) > walk)
+    return np.asarray(rate(away, owner, length) + 2 * (pieces - 1) * np.log(length) > walk)
 
 
-def rate(squares: Floats, terms: Floats, length: Floats) -> Floats:
-    """Return the information criterion of a model with one variance, given the sum of its squared errors."""
+def rate(errors: Floats, owner: Ints, length: Floats) -> Floats:
+    """Return the information criterion of a model with one variance for each series, given its errors."""
+    terms = np.bincount(owner, minlength=len(length))
+    squares = np.bincount(owner, errors**2, len(length))
     return np.asarray(length * np.log(squares / np.maximum(terms, 1) + LEAST) + np.log(length))
 
 

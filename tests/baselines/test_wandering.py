@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from baselines import detect
+from baselines import assess, detect
 
 
 def walk(seed: int, releases: int = 120, step: float = 0.01) -> np.ndarray:
@@ -40,3 +40,8 @@ def test_levels_of_many_steps_are_no_walk():
     draw = np.random.default_rng(4)
     logs = np.repeat([0.0, 0.1, 0.0, -0.1, 0.05, 0.2], 20) + 0.01 * draw.standard_normal(120)
     assert found(logs) == [20, 40, 60, 80, 100]
+
+
+def test_a_walk_is_called_wandering():
+    values = [[value] for value in (100 * np.exp(walk(1))).tolist()]
+    assert assess(values).verdict == "wandering"
