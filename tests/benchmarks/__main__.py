@@ -98,7 +98,9 @@ def claiming() -> Iterator[Row]:
         store = open_store(f"sqlite:///{folder}/tracker.db")
         seed(store, Path(folder), Shape())
         now = datetime.now(UTC)
-        lease = {"owner": "bench", "host_id": 1, "slots": 1000, "hardware_class_id": 1, "lease": timedelta(seconds=30)}
+        with store.write() as session:
+            session.execute(text("UPDATE host SET slots = 1000"))
+        lease = {"owner": "bench", "host_id": 1, "hardware_class_id": 1, "lease": timedelta(seconds=30)}
 
         def claim() -> None:
             with store.write() as session:

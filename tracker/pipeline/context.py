@@ -17,14 +17,13 @@ from tracker.store.engine import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where this process measures: its host, hardware class and slot, as the store knows them."""
+    """Where this process measures: its host and hardware class, as the store knows them."""
 
     host_id: int
     hardware_class_id: int
     hardware_fingerprint: str
     gpus: tuple[str, ...] = ()
     memory_bytes: int | None = None
-    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

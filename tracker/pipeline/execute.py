@@ -60,7 +60,7 @@ def advance(context: Context) -> int:
     """Look at every run in hand once, start another where a slot is free; return how many are in hand now."""
     held = [claim for claim in _claims(context) if not _look_at(context, claim)]
     _renew(context, held)
-    while len(held) < context.place().slots and (claim := _claim(context)) is not None:
+    while (claim := _claim(context)) is not None:
         if not _start(context, claim):
             held.append(claim)
     return len(held)
@@ -92,18 +92,14 @@ def _claims(context: Context) -> list[Claim]:
 
 def _claim(context: Context) -> Claim | None:
     place, now = context.place(), context.clock.now()
+    here = {"host_id": place.host_id, "hardware_class_id": place.hardware_class_id}
     with context.store.read() as session:
-        if not claims.something_waits(session, hardware_class_id=place.hardware_class_id, now=now):
-            return None
+        waiting = claims.next_waiting(session, **here, now=now)
+    if waiting is None:
+        return None
     with context.store.write() as session:
         return claims.claim_next(
-            session,
-            owner=context.owner,
-            host_id=place.host_id,
-            hardware_class_id=place.hardware_class_id,
-            slots=place.slots,
-            lease=_lease(context),
-            now=now,
+            session, owner=context.owner, **here, lease=_lease(context), now=now, run_id=waiting.run_id
         )
 
 

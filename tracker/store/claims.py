@@ -18,12 +18,12 @@ from sqlmodel import Session, col, select
 from jobs.measurements import Label
 from tracker.store.engine import insert_new
 from tracker.store.runs import FINAL_STATES, newest_attempt
+from tracker.store.standing import standing_of
 from tracker.store.tables import (
     AttemptRow,
     BuildRow,
     ComponentRow,
     ConfigRow,
-    HostRow,
     OutputRow,
     ReleaseRow,
     RunRow,
@@ -57,20 +57,56 @@ class Claim:
     failures: int
 
 
-def claim_next(
-    session: Session, *, owner: str, host_id: int, slots: int, hardware_class_id: int, lease: timedelta, now: datetime
-) -> Claim | None:
-    """Give the most urgent queued run to `owner` and make its next attempt; None without a run or a free slot.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """The queued run that a host would start next."""
 
+    run_id: int
+    public_id: str
+    suite_file: str
+    suite_text: str
+    refusals: int
+
+
+def next_waiting(session: Session, *, host_id: int, hardware_class_id: int, now: datetime) -> Waiting | None:
+    """Return the run that a claim would give now; None without one, or where the host takes none. Changes nothing."""
+    if _free_slot(session, host_id, now, lock=False) is None:
+        return None
+    row = session.execute(
+        select(RunRow.id, RunRow.public_id, SuiteRevisionRow.file, SuiteRevisionRow.text, RunRow.refusals)
+        .join(SuiteRevisionRow, col(SuiteRevisionRow.id) == RunRow.suite_revision_id)
+        .where(*_may_start(hardware_class_id, now))
+        .order_by(*_urgency())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    run_id, public_id, file, text, refusals = row
+    return Waiting(run_id=run_id, public_id=public_id, suite_file=file, suite_text=text, refusals=refusals)
+
+
+def claim_next(
+    session: Session,
+    *,
+    owner: str,
+    host_id: int,
+    hardware_class_id: int,
+    lease: timedelta,
+    now: datetime,
+    run_id: int | None = None,
+) -> Claim | None:
+    """Give the most urgent queued run to `owner` and make its next attempt; with `run_id`, this one or none.
+
+    None without a run, without a free slot, and while the host is cordoned, draining, in maintenance or held.
     Order: priority, then repeat (so that the repeats of several releases are interleaved), then age.
     """
-    slot = _free_slot(session, host_id, slots)
+    slot = _free_slot(session, host_id, now, lock=True)
     if slot is None:
         return None
     candidate = (
         select(RunRow.id)
-        .where(*_may_start(hardware_class_id, now))
-        .order_by(col(RunRow.priority).desc(), col(RunRow.repeat), col(RunRow.id))
+        .where(*_may_start(hardware_class_id, now), *([] if run_id is None else [col(RunRow.id) == run_id]))
+        .order_by(*_urgency())
         .limit(1)
         .with_for_update(skip_locked=True)
         .scalar_subquery()
@@ -85,22 +121,50 @@ def claim_next(
             lease_owner=owner,
             lease_until=now + lease,
             fence=col(RunRow.fence) + 1,
+            refusals=0,
         )
         .returning(col(RunRow.id), col(RunRow.fence))
     ).first()
     if claimed is None:
         return None
     run_id, fence = claimed
-    number = (session.execute(select(func.max(AttemptRow.number)).where(AttemptRow.run_id == run_id)).scalar() or 0) + 1
-    key = f"run-{run_id}-{number}"
-    session.add(AttemptRow(run_id=run_id, number=number, key=key, fence=fence, host_id=host_id, created_at=now))
+    _new_attempt(session, run_id, fence=fence, host_id=host_id, now=now)
     session.flush()
     return _claims(session, RunRow.id == run_id)[0]
 
 
-def something_waits(session: Session, *, hardware_class_id: int, now: datetime) -> bool:
-    """Return whether a queued run may start now; cheaper than a claim."""
-    return session.execute(select(RunRow.id).where(*_may_start(hardware_class_id, now)).limit(1)).first() is not None
+def _new_attempt(session: Session, run_id: int, *, fence: int, host_id: int, now: datetime) -> AttemptRow:
+    number = (session.execute(select(func.max(AttemptRow.number)).where(AttemptRow.run_id == run_id)).scalar() or 0) + 1
+    key = f"run-{run_id}-{number}"
+    attempt = AttemptRow(run_id=run_id, number=number, key=key, fence=fence, host_id=host_id, created_at=now)
+    session.add(attempt)
+    return attempt
+
+
+def refuse(
+    session: Session, waiting: Waiting, *, host_id: int, why: str, give_up: bool, counted: bool, now: datetime
+) -> bool:
+    """Keep why a host did not start a queued run; with `give_up` it fails, as an attempt of the infrastructure's.
+
+    `counted` adds to the refusals in a row. Return False where the run was cancelled or claimed meanwhile.
+    """
+    values: dict[str, Any] = {"reason": why, "refusals": waiting.refusals + counted}
+    if give_up:
+        values |= {"state": "failed", "finished_at": now, "host_id": host_id}
+    changed = session.execute(
+        update(RunRow)
+        .where(
+            col(RunRow.id) == waiting.run_id,
+            col(RunRow.state) == "queued",
+            col(RunRow.refusals) == waiting.refusals,
+        )
+        .values(**values)
+    ).rowcount
+    if changed and give_up:
+        attempt = _new_attempt(session, waiting.run_id, fence=0, host_id=host_id, now=now)
+        attempt.outcome, attempt.detail, attempt.ended_at = "infra_failed", why, now
+        session.flush()
+    return bool(changed)
 
 
 def _may_start(hardware_class_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
@@ -109,12 +173,19 @@ def _may_start(hardware_class_id: int, now: datetime) -> tuple[ColumnElement[boo
     return col(RunRow.state) == "queued", col(RunRow.hardware_class_id) == hardware_class_id, waited
 
 
-def _free_slot(session: Session, host_id: int, slots: int) -> int | None:
-    """Return a slot of the host that nothing runs in; claims on one host wait for one another, so it stays free."""
-    session.execute(select(HostRow.id).where(HostRow.id == host_id).with_for_update(key_share=True))
+def _urgency() -> tuple[Any, ...]:
+    """Return the order in which queued runs start."""
+    return col(RunRow.priority).desc(), col(RunRow.repeat), col(RunRow.id)
+
+
+def _free_slot(session: Session, host_id: int, now: datetime, *, lock: bool) -> int | None:
+    """Return a slot that nothing runs in, of a host that starts something now; locked, claims on it wait in turn."""
+    host = standing_of(session, host_id, now=now, lock=lock)
+    if host.obstacle(now) is not None:
+        return None
     statement = select(RunRow.slot).where(RunRow.host_id == host_id, RunRow.state == "running")
     taken = set(session.execute(statement).scalars())
-    return next((slot for slot in range(slots) if slot not in taken), None)
+    return next((slot for slot in range(host.slots) if slot not in taken), None)
 
 
 def owned_claims(session: Session, *, owner: str) -> list[Claim]:

@@ -163,11 +163,11 @@ class Bench:
 
     def claim(self, *, owner: str | None = None, slots: int = 1, now: datetime = NOW) -> Claim | None:
         with self.store.write() as session:
+            session.execute(text("UPDATE host SET slots = :slots WHERE slots <> :slots"), {"slots": slots})
             return claims.claim_next(
                 session,
                 owner=owner or self.owner,
                 host_id=self.host,
-                slots=slots,
                 hardware_class_id=self.hardware,
                 lease=self.lease,
                 now=now,

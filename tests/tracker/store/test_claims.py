@@ -8,7 +8,7 @@ from multiprocessing import get_context
 from threading import Barrier, Thread
 
 import pytest
-from sqlalchemy import func
+from sqlalchemy import func, text
 from sqlmodel import select
 
 from tracker.errors import TrackerError, TryLater, UserError
@@ -64,7 +64,6 @@ def claim_elsewhere(url: str, host: int, hardware: int, results) -> None:
                     session,
                     owner="o",
                     host_id=host,
-                    slots=100,
                     hardware_class_id=hardware,
                     lease=timedelta(60),
                     now=NOW,
@@ -79,6 +78,8 @@ def claim_elsewhere(url: str, host: int, hardware: int, results) -> None:
 
 def test_processes_claim_a_hundred_runs_and_none_twice(bench, store_url: str):
     bench.queue(100)
+    with bench.store.write() as session:
+        session.execute(text("UPDATE host SET slots = 100"))
     bench.store.close()
     processes = get_context("fork")
     results = processes.SimpleQueue()

@@ -12,7 +12,15 @@ from tracker.store.tables.catalog import (
     SuiteRevisionRow,
 )
 from tracker.store.tables.references import ReferenceEditionRow, ReferenceFigureRow
-from tracker.store.tables.runs import AttemptRow, EnvironmentRow, HardwareClassRow, HostRow, OutputRow, RunRow
+from tracker.store.tables.runs import (
+    AttemptRow,
+    EnvironmentRow,
+    HardwareClassRow,
+    HostRow,
+    MaintenanceRow,
+    OutputRow,
+    RunRow,
+)
 from tracker.store.tables.series import (
     ChangePointRow,
     ExclusionRow,
@@ -40,6 +48,7 @@ __all__ = [
     "ExclusionRow",
     "HardwareClassRow",
     "HostRow",
+    "MaintenanceRow",
     "MeasurementRow",
     "OutputRow",
     "QuarantineRow",

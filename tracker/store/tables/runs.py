@@ -24,6 +24,49 @@ class HostRow(SQLModel, table=True):
     slug: str = Field(unique=True)
     hardware_class_id: int = Field(foreign_key="hardware_class.id")
     seen_at: datetime = instant()
+    slots: int = Field(default=1, sa_column_kwargs={"server_default": "1"})
+    """Benchmarks that may run on it at once."""
+    pools: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
+    """Names that suites may ask for, as a JSON list in order."""
+    state: str = Field(default="ready", sa_column_kwargs={"server_default": "ready"})
+    """ready, cordoned or draining."""
+    state_why: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    state_by: str | None = None
+    state_at: datetime | None = instant(default=None)
+    health: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+    """What the last look at it found, as JSON."""
+    health_at: datetime | None = instant(default=None)
+    refusal: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    """Why it last refused a run; stays when it is healthy again."""
+    refused_at: datetime | None = instant(default=None)
+    held_until: datetime | None = instant(default=None)
+    """Until then it starts nothing, after a refusal."""
+
+
+class MaintenanceRow(SQLModel, table=True):
+    """A stretch of time in which a host starts nothing; lifted, it is as if it had never been."""
+
+    __tablename__ = "maintenance"
+    __table_args__ = (
+        Index(
+            "uq_maintenance_window",
+            "host_id",
+            "starts_at",
+            "ends_at",
+            unique=True,
+            sqlite_where=text("lifted_at IS NULL"),
+            postgresql_where=text("lifted_at IS NULL"),
+        ),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    host_id: int = Field(foreign_key="host.id")
+    starts_at: datetime = instant()
+    ends_at: datetime = instant()
+    why: str
+    who: str
+    at: datetime = instant()
+    lifted_by: str | None = None
+    lifted_at: datetime | None = instant(default=None)
 
 
 class EnvironmentRow(SQLModel, table=True):
@@ -75,6 +118,8 @@ class RunRow(SQLModel, table=True):
     fence: int = 0
     failures: int = 0
     """How often the infrastructure failed it; a run that was interrupted has not failed."""
+    refusals: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """How often in a row a host refused to start it."""
     not_before: datetime | None = instant(default=None)
     cancel_requested_by: str | None = None
     created_at: datetime = instant()
