@@ -7,7 +7,6 @@ import logging
 import sys
 from datetime import UTC, datetime
 
-
 REPEAT_AFTER_S = 60.0
 MOST_REMEMBERED = 1000
 

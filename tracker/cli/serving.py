@@ -21,7 +21,7 @@ import uvicorn
 from tracker.app import App
 from tracker.daemon import Daemon
 from tracker.errors import UserError
-from tracker.logs import EventFormatter, EventLog
+from tracker.logs import EventFormatter, EventLog, RepeatFilter
 from tracker.pipeline.execute import put_back
 from tracker.web.server import create_web
 
@@ -41,6 +41,7 @@ def start_logs(level: str, file: Path | None = None) -> None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handler = RotatingFileHandler(file, maxBytes=LOG_LIMIT_BYTES, backupCount=2, encoding="utf-8")
     handler.setFormatter(EventFormatter())
+    handler.addFilter(RepeatFilter())
     logging.getLogger().handlers[:] = [handler]
     service = logging.getLogger("tracker")
     service.handlers.clear()
