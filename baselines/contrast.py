@@ -113,7 +113,9 @@ def scale(reference: Sequence[float], candidate: Sequence[float], history: Seque
         scaled = [np.round(np.log(side).astype(np.float64) - shift, 10) for side in sides]
     else:
         largest = max(float(np.max(np.abs(side))) for side in sides[:2])
-        typical = 2 * float(np.median(np.abs(np.concatenate(sides[:2])) / 2)) or largest or 1.0
+        # Shares of the reference, as people read a difference; where that is 0, of all that was measured.
+        usual = [float(np.median(np.abs(side) / 2)) for side in (sides[0], np.concatenate(sides[:2]))]
+        typical = 2 * (usual[0] or usual[1]) or largest or 1.0
         with np.errstate(over="ignore"):
             scaled = [np.asarray(np.round(np.clip(side / typical, -1e9, 1e9), 10), np.float64) for side in sides]
     ordered: list[Floats] = [np.sort(side) for side in scaled]

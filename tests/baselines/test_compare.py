@@ -184,3 +184,9 @@ def test_the_history_of_a_series_finds_a_step_that_six_repeats_alone_cannot_show
         false += compare(reference, same, "higher", history=history).verdict in ("improved", "regressed")
     assert known >= alone + 20
     assert false <= 12
+
+
+def test_an_accuracy_that_falls_to_nothing_fell_by_all_of_it() -> None:
+    found = compare([0.94, 0.95, 0.93], [0.0, 0.0, 0.0], "higher")
+    assert found.effect_ratio == pytest.approx(-1)
+    assert found.verdict == "regressed"
