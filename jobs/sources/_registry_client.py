@@ -10,8 +10,6 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import NoReturn, Self
 from urllib.parse import urljoin, urlsplit
@@ -19,10 +17,10 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from jobs.errors import TryLater, UserError
-from jobs.sources._deadlines import Connections, Overdue
 from jobs.sources._registry_logins import Login
 from jobs.sources._registry_names import Repository, may_follow, origin
 from jobs.sources._registry_tokens import answer_challenges, read_challenges
+from jobs.waiting import Connections, Overdue, read_retry_after
 
 MANIFEST_TYPES = (
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
@@ -31,7 +29,6 @@ MANIFEST_TYPES = (
 MIB = 1024 * 1024
 TOKEN_LIMIT_BYTES = MIB
 HOPS = 5
-LONGEST_WAIT_S = 86_400.0
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _BUSY = (408, 425, 429)
 
@@ -246,19 +243,6 @@ def _read(response: httpx.Response, limit_bytes: int) -> bytes:
 def hash_content(body: bytes) -> str:
     """Return the digest of a manifest or a blob."""
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
-
-
-def read_retry_after(text: str) -> float | None:
-    """Return the seconds of a Retry-After header, a number or a date; None where it says nothing, a day at most."""
-    if re.fullmatch(r"[0-9]{1,9}", text.strip()):
-        wait_s = float(text)
-    else:
-        try:
-            at = parsedate_to_datetime(text)
-        except ValueError:
-            return None
-        wait_s = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
-    return min(max(wait_s, 0.0), LONGEST_WAIT_S)
 
 
 def _explain(error: httpx.HTTPError) -> str:

@@ -18,10 +18,10 @@ from packaging.version import Version
 from jobs.errors import TryLater, UserError
 from jobs.protocols import PublishedBuild, ReleaseSource, SourceAnswer
 from jobs.sources._answers import check_options, make_answer
-from jobs.sources._deadlines import Connections, Overdue
 from jobs.sources._index_pages import ACCEPT, IndexFile, NotAPage, read_page
 from jobs.sources._index_settings import configured_index, find_settings, split_credentials
 from jobs.sources._wheels import Wheel, choose_wheel, make_wheel_build, read_wheel_name, this_host
+from jobs.waiting import Connections, Overdue
 
 __all__ = ["configured_index", "create"]
 

@@ -10,8 +10,8 @@ import pytest
 
 from jobs.errors import TryLater
 from jobs.sources import package_index
-from jobs.sources._deadlines import Connections, Overdue
 from jobs.sources.oci_registry import Limits, create
+from jobs.waiting import Connections, Overdue
 from tests.fakes.odd_registry import REPOSITORY, OddRegistry, Reply
 
 LIST = f"GET /v2/{REPOSITORY}/tags/list"

@@ -17,8 +17,9 @@ import pytest
 from jobs.errors import JobsError, TryLater, UserError
 from jobs.protocols import PublishedBuild, SourceAnswer
 from jobs.sources import _registry_tags
-from jobs.sources._registry_client import MIB, read_retry_after
+from jobs.sources._registry_client import MIB
 from jobs.sources.oci_registry import Limits, Login, RegistryAccess, create
+from jobs.waiting import read_retry_after
 from tests.fakes.odd_registry import CONFIG, MANIFEST, REPOSITORY, OddRegistry, Reply, serve_odd_registry
 
 LIST = f"GET /v2/{REPOSITORY}/tags/list"

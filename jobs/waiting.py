@@ -1,4 +1,4 @@
-"""An end to one request, whatever the other side does.
+"""How long others are waited for: an end to one request, whatever the other side does, and when it may be asked again.
 
 The timeouts of httpx begin anew with every byte that arrives, so a server that sends one now and then, be it of the
 headers, is waited for without end. Here its connection is cut when the time is up.
@@ -6,12 +6,16 @@ headers, is waited for without end. Here its connection is cut when the time is 
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
+LONGEST_WAIT_S = 86_400.0
 _OPENED = ("connect_tcp.complete", "start_tls.complete")
 
 
@@ -78,3 +82,16 @@ def _cut(connection: socket.socket) -> None:
     """Have whoever waits for a connection wake up; below TLS, whose own farewell would wait for the other side."""
     with suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+def read_retry_after(text: str) -> float | None:
+    """Return the seconds of a Retry-After header, a number or a date; None where it says nothing, a day at most."""
+    if re.fullmatch(r"[0-9]{1,9}", text.strip()):
+        wait_s = float(text)
+    else:
+        try:
+            at = parsedate_to_datetime(text)
+        except ValueError:
+            return None
+        wait_s = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
+    return min(max(wait_s, 0.0), LONGEST_WAIT_S)
