@@ -99,10 +99,10 @@ def follow(site: Site, *, grace_s: int) -> Ended:
         replace_file(site.attempt.file("environment.json"), with_gpus_inside(record, left.seen))
     if stopped is not None:
         return Ended(stopped.outcome, stopped.detail, _state(found).get("ExitCode"))
-    return _judge(site, found, left)
+    return judge_run(site, found, left)
 
 
-def _judge(site: Site, found: Mapping[str, Any], left: Left) -> Ended:
+def judge_run(site: Site, found: Mapping[str, Any], left: Left) -> Ended:
     """Return the outcome; a container that ended with its engine or its machine says nothing about the release."""
     ended = judge(site.attempt, site.job, _state(found), left)
     if ended.outcome is not JobOutcome.TOOL_FAILED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -88,7 +88,7 @@ def _keep_result(engine: Engine, name: str, attempt: Attempt, job: JobSpec) -> s
         return f"the engine's copy of {job.result_file} is damaged: {error}"
 
 
-def _in_one_step(attempt: Attempt, fill: Any) -> None:
+def _in_one_step(attempt: Attempt, fill: Callable[[Path], object]) -> None:
     """Make the folder `result` from a draft, so that half a copy is never one."""
     draft, results = attempt.file(".result.draft"), attempt.file("result")
     for folder in (draft, results):

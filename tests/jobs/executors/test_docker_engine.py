@@ -15,6 +15,7 @@ import pytest
 from jobs.content import Content
 from jobs.errors import TryLater, UserError
 from jobs.executors import docker_engine
+from jobs.executors._attempts import Attempt, replace
 from jobs.measurements import ParseOutcome
 from jobs.protocols import Asset, ContainerLimits, Executor, JobOutcome, JobSpec, JobState, JobStatus
 from jobs.reading import read_result
@@ -479,6 +480,23 @@ def test_a_container_made_but_not_started_before_a_crash_is_made_anew(bench: Ben
     bench.podman.run("create", "--name", f"tracker-{home}-{job.key}", "--label", label, "localhost/tools:1.0", "true")
     executor.start(job)
     assert ended(executor, job.key).outcome is JobOutcome.OK
+
+
+def test_an_attempt_whose_carriers_all_die_is_given_up_and_its_container_removed(bench: Bench) -> None:
+    executor, job = bench.executor(), bench.job("true")
+    home = docker_engine._home(bench.folder, make=True)
+    name = f"tracker-{home}-{job.key}"
+    bench.podman.run(
+        "run", "--detach", "--network=none", "--stop-timeout=1", "--name", name, bench.image, "sleep", "60"
+    )
+    attempt = Attempt(bench.folder / job.key)
+    attempt.claim({"executor": "docker_engine"})
+    replace(attempt.file("launched.json"), {"pid": 1, "began": "long ago", "times": 50})
+    attempt.file("carrier.log").write_text("Traceback ...\nMemoryError\n")
+    status = executor.poll(job.key)
+    assert status.outcome is JobOutcome.INFRA_FAILED
+    assert status.detail == "its carrier ended 50 times before its work was done: MemoryError"
+    assert bench.own() == []
 
 
 def test_a_container_of_somebody_else_under_our_name_is_left_alone(bench: Bench, ended: Ended) -> None:

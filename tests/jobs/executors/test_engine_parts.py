@@ -20,17 +20,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.errors import UserError
-from jobs.executors._attempts import Attempt
+from jobs.executors._attempts import Attempt, replace
 from jobs.executors._commands import Ended
 from jobs.executors._engine_client import Engine, EngineAddress, EngineAway, EngineRefused, connect
 from jobs.executors._engine_container import command_words, container_request, input_files
+from jobs.executors._engine_follow import judge_run
 from jobs.executors._engine_images import ImageName, Progress, explain_pull, image_of, login_header, pull
 from jobs.executors._engine_logs import keep_log, read_frames
 from jobs.executors._engine_options import read_options
 from jobs.executors._engine_patience import Patience
 from jobs.executors._engine_record import engine_facts, host_of
 from jobs.executors._engine_results import Left, judge
-from jobs.executors._engine_setup import Site, asset_setup, start
+from jobs.executors._engine_setup import Site, asset_setup, note_start, start
 from jobs.protocols import ContainerLimits, JobOutcome, JobSpec
 
 DIGEST = "sha256:" + "ab" * 32
@@ -338,23 +339,43 @@ def test_a_container_whose_start_was_not_answered_is_not_started_again_when_it_h
             raise httpx.ReadError("the engine restarts")
         return httpx.Response(200, json={"State": {"Status": "exited" if "start" in asked else "created"}})
 
-    attempt = Attempt(tmp_path)
-    site = Site(
+    site = site_of(tmp_path, engine(answer))
+    start(site)
+    assert asked.count("start") == 1
+    assert site.attempt.started_at() is not None
+    assert site.patience.was_away
+    assert not site.attempt.file("away.json").exists()
+
+
+@pytest.mark.parametrize(("boot", "outcome"), [(None, JobOutcome.TOOL_FAILED), ("another life", JobOutcome.LOST)])
+def test_a_container_that_ended_with_its_machine_says_nothing_about_the_release(
+    tmp_path: Path, boot: str | None, outcome: JobOutcome
+) -> None:
+    site = site_of(tmp_path, answering(200, {}))
+    note_start(site.attempt)
+    if boot is not None:
+        replace(site.attempt.file("running.json"), {"started_at": "2026-01-01T00:00:00+00:00", "boot": boot})
+    left = Left(missing="wrote no result.json", flooded=False, seen={})
+    ended = judge_run(site, {"State": {"Status": "exited", "ExitCode": 255}}, left)
+    assert ended.outcome is outcome
+    assert "exit code 255" in ended.detail
+    whole = judge_run(site, {"State": {"ExitCode": 0}}, Left(missing="", flooded=False, seen={}))
+    assert whole.outcome is JobOutcome.OK
+
+
+def site_of(folder: Path, spoken_to: Engine) -> Site:
+    attempt = Attempt(folder)
+    return Site(
         attempt=attempt,
         job=job(),
-        engine=engine(answer),
+        engine=spoken_to,
         options=read_options({}, uv=None),
         name="tracker-0f-run-1-1",
         home="0f",
         login=None,
-        setup=asset_setup(attempt, job(), cache=tmp_path, uv=None, variables={}, check=lambda: None),
+        setup=asset_setup(attempt, job(), cache=folder, uv=None, variables={}, check=lambda: None),
         patience=Patience(attempt=attempt, check=lambda: None),
     )
-    start(site)
-    assert asked.count("start") == 1
-    assert attempt.started_at() is not None
-    assert site.patience.was_away
-    assert not attempt.file("away.json").exists()
 
 
 # --- where it ran ---
