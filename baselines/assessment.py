@@ -27,8 +27,8 @@ NOISY_RATIO = 0.10
 
 def assess(values: Values, options: DetectOptions = DetectOptions()) -> Assessment:  # noqa: B008
     """Return what can be said of the series; ValueError where it is malformed."""
-    from baselines.description import summarize
-    from baselines.detector import MIN_RELEASES
+    from baselines.detection.description import summarize
+    from baselines.detection.detector import MIN_RELEASES
 
     summary = summarize(values, options)
     if summary is None:

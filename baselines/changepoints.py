@@ -112,13 +112,13 @@ def detect_many(
     One call is one family: over all its series the share of false calls is at most
     `options.false_discovery_ratio`, for older changes and for those at each of the newest two releases.
     """
-    from baselines.description import describe_family
-    from baselines.detector import find_family
+    from baselines.detection.description import describe_family
+    from baselines.detection.detector import find_family
 
     found = describe_family(series, find_family(series, options))
     if not any(one.accepted for one in series):
         return found
-    from baselines.accepted import restart_levels, take_back
+    from baselines.detection.accepted import restart_levels, take_back
 
     restarts = restart_levels(series, found)
     again = [one.series for one in restarts]

@@ -70,7 +70,7 @@ class Comparison:
 
     verdict: Word
     effect_ratio: float | None
-    """candidate / reference - 1; where values are not all positive, the difference over the reference's typical size."""
+    """candidate / reference - 1; where values are not all positive, the difference over the reference."""
     low: float | None
     high: float | None
     """95 % interval of the effect ratio."""

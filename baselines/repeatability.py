@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from baselines.noise import RATIO_DF, SIBLINGS, fit_siblings, normal_square
-from baselines.rows import Floats
+from baselines.detection.noise import RATIO_DF, SIBLINGS, fit_siblings, normal_square
+from baselines.detection.rows import Floats
 
 RATIO_PRIOR = 0.5
 """Between-release variance over the variance of one repeat, before the releases have shown theirs."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from baselines.evidence import Prior, test_cuts
+from baselines.detection.evidence import Prior, test_cuts
+from baselines.detection.rows import Bools, Floats, Ints, sort_within, sum_up
+from baselines.detection.segmentation import Cut, Sums, make_cut
+from baselines.detection.shapes import first_of_each
 from baselines.multiplicity import adjust_p_values
-from baselines.rows import Bools, Floats, Ints, sort_within, sum_up
-from baselines.segmentation import Cut, Sums, make_cut
-from baselines.shapes import first_of_each
 
 NEWEST = 2
 """So many newest releases are judged as news, over the family, instead of as history."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from baselines import SeriesInput, detect_many
-from baselines.siblings import weigh_series
+from baselines.detection.siblings import weigh_series
 
 RELEASES = 20
 

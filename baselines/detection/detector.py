@@ -16,15 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from baselines.changepoints import DetectOptions, SeriesInput
-from baselines.drifts import Drift, drop_drifts, judge_drifts
-from baselines.evidence import Prior, choose_cuts, count_places, estimate_variance, find_limit
-from baselines.family import NEWEST, find_levels, is_news, keep_history, settle_places
-from baselines.newest import judge_newest
-from baselines.noise import Noise, estimate_noise
-from baselines.rows import Bools, Floats, Ints, Rows, pick, read_rows, take_series
-from baselines.segmentation import Sums, half_window, make_cut, propose_cuts
-from baselines.shapes import drop_small, drop_transients
-from baselines.wandering import drop_wandering
+from baselines.detection.drifts import Drift, drop_drifts, judge_drifts
+from baselines.detection.evidence import Prior, choose_cuts, count_places, estimate_variance, find_limit
+from baselines.detection.family import NEWEST, find_levels, is_news, keep_history, settle_places
+from baselines.detection.newest import judge_newest
+from baselines.detection.noise import Noise, estimate_noise
+from baselines.detection.rows import Bools, Floats, Ints, Rows, pick, read_rows, take_series
+from baselines.detection.segmentation import Sums, half_window, make_cut, propose_cuts
+from baselines.detection.shapes import drop_small, drop_transients
+from baselines.detection.wandering import drop_wandering
 
 MIN_RELEASES = 4
 """With fewer there is no telling a change from the way releases differ anyway; a comparison can still be made."""

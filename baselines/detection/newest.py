@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from baselines.evidence import Prior, explain, find_square, find_tail, lose_cut, measure
-from baselines.family import NEWS_RELEASES, find_levels
+from baselines.detection.evidence import Prior, explain, find_square, find_tail, lose_cut, measure
+from baselines.detection.family import NEWS_RELEASES, find_levels
+from baselines.detection.rows import Floats, Ints
+from baselines.detection.segmentation import Cut, Sums, make_cut
+from baselines.detection.siblings import weigh_series
 from baselines.multiplicity import adjust_p_values
-from baselines.rows import Floats, Ints
-from baselines.segmentation import Cut, Sums, make_cut
-from baselines.siblings import weigh_series
 
 ALIKE = 0.5
 """A release set aside earlier is as odd as the newest one if it was at least half as far off."""

@@ -15,7 +15,7 @@ from math import exp
 import numpy as np
 from scipy import special
 
-from baselines.rows import DECIMALS, Floats, Ints, Rows, sort_within
+from baselines.detection.rows import DECIMALS, Floats, Ints, Rows, sort_within
 
 FLOOR = 1e-4
 """Smallest standard deviation believed: no benchmark repeats to better than 0.01 %."""

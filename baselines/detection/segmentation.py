@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from baselines.rows import Bools, Floats, Ints, pick, sum_up
+from baselines.detection.rows import Bools, Floats, Ints, pick, sum_up
 
 EXACT = 160
 """Rows up to so many releases are searched at every place; longer ones where some window sees a step."""

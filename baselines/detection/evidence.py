@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from baselines.rows import Floats, Ints
-from baselines.segmentation import Cut, Sums, make_cut
+from baselines.detection.rows import Floats, Ints
+from baselines.detection.segmentation import Cut, Sums, make_cut
 
 TIES = np.array([0.0, 0.4, 0.6, 0.8])
 """Correlations between neighbouring releases that are weighed."""

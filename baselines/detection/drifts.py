@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from baselines.evidence import Prior, count_places, explain, find_square, find_tail, measure
+from baselines.detection.evidence import Prior, count_places, explain, find_square, find_tail, measure
+from baselines.detection.rows import Floats, Ints
+from baselines.detection.segmentation import Sums, make_cut
 from baselines.multiplicity import adjust_p_values
-from baselines.rows import Floats, Ints
-from baselines.segmentation import Sums, make_cut
 
 DRIFT_RELEASES = 6
 """Shorter runs cannot tell a drift from a step."""

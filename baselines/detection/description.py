@@ -9,13 +9,13 @@ import numpy as np
 from scipy import special
 
 from baselines.changepoints import ChangePoint, DetectOptions, Kind, SeriesInput
-from baselines.detector import Found, find_family
-from baselines.drifts import Drift
-from baselines.evidence import estimate_variance, find_limit
-from baselines.family import find_levels
-from baselines.newest import QUIET
-from baselines.rows import Floats, Ints
-from baselines.segmentation import Cut, Sums, make_cut
+from baselines.detection.detector import Found, find_family
+from baselines.detection.drifts import Drift
+from baselines.detection.evidence import estimate_variance, find_limit
+from baselines.detection.family import find_levels
+from baselines.detection.newest import QUIET
+from baselines.detection.rows import Floats, Ints
+from baselines.detection.segmentation import Cut, Sums, make_cut
 from baselines.series import Values
 
 LIKELY = 3.841458820694124

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from baselines.rows import Bools, Floats, Ints
-from baselines.segmentation import Cut, Sums, half_window, make_cut
+from baselines.detection.rows import Bools, Floats, Ints
+from baselines.detection.segmentation import Cut, Sums, half_window, make_cut
 
 SHORT_HISTORY = 8
 """Up to so many releases, one or two odd ones inside whose repeats agree are a change there and back, not bad days."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from baselines.rows import Floats, Ints
+from baselines.detection.rows import Floats, Ints
 
 GROUP = 5
 """Smaller groups say nothing of their own."""

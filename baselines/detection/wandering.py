@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from baselines.drifts import Drift
-from baselines.rows import Bools, Floats, Ints
-from baselines.segmentation import Sums, make_cut
+from baselines.detection.drifts import Drift
+from baselines.detection.rows import Bools, Floats, Ints
+from baselines.detection.segmentation import Sums, make_cut
 
 FEWEST = 2
 """One change does not make a walk: autocorrelated noise is weighed against it elsewhere."""
