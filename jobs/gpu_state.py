@@ -23,7 +23,10 @@ _UNSTATED = frozenset(
     {"", "n/a", "none", "not supported", "deprecated", "requested functionality has been deprecated", "not available"}
 )
 _TROUBLE = frozenset({"gpu is lost", "gpu requires reset", "unknown error", "err!", "insufficient permissions"})
+_LOST = frozenset({"gpu is lost", "gpu requires reset"})
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([%A-Za-z]\S*)?")
+_GPU = re.compile(r'<gpu id="([^"]*)">')
+_PROCESS = re.compile(r"<process_info>(.*?)</process_info>", re.DOTALL)
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)(?:\s.*|\[.*)?")
 
 POWER_DRAWS = tuple(
@@ -73,6 +76,17 @@ class SmiLog:
         return find_version(self.values, _CUDAS)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmiProcess:
+    """A program that has a GPU open. Those of other containers are not listed to a container."""
+
+    pid: int
+    kind: str
+    """`C` computes, `G` draws, `C+G` does both; empty where it is not stated."""
+    name: str
+    """As printed, cut to 80 characters; empty where it is not stated."""
+
+
 def stated(text: str | None) -> str | None:
     """Return a text without blanks; None where it says in words that there is no value (`N/A`, `[N/A]`)."""
     plain = (text or "").strip()
@@ -107,12 +121,28 @@ def find_text(values: Mapping[str, str], *paths: str) -> str | None:
     return next((found for path in paths if (found := named(values.get(path)))), None)
 
 
+_REASONS = ("clocks_event_reasons.clocks_event_reason_", "clocks_throttle_reasons.clocks_throttle_reason_")
+
+
+def in_trouble(values: Mapping[str, str]) -> str:
+    """Return what the driver says in the place of values when it has lost a GPU (`GPU is lost`); empty where nothing.
+
+    Values that this user may not see are no trouble of the GPU's.
+    """
+    lost = (text.strip() for text in values.values() if text.strip().strip("[]").lower() in _LOST)
+    return next(lost, "")
+
+
+def states_reasons(values: Mapping[str, str]) -> bool:
+    """Return whether the driver says anything of why the clocks are held down, be it that nothing does so."""
+    return any(path.startswith(_REASONS) and text.strip() in ("Active", "Not Active") for path, text in values.items())
+
+
 def active_reasons(values: Mapping[str, str]) -> tuple[str, ...]:
     """Return why the clocks are held down (`sw_power_cap`), by the names without their old or new prefix."""
-    blocks = ("clocks_event_reasons.clocks_event_reason_", "clocks_throttle_reasons.clocks_throttle_reason_")
     return tuple(
         path.removeprefix(block)
-        for block in blocks
+        for block in _REASONS
         for path, text in values.items()
         if path.startswith(block) and text.strip() == "Active"
     )
@@ -124,6 +154,36 @@ def read_logs(text: str) -> tuple[SmiLog, ...]:
         raise Refused("the XML declares entities, which nvidia-smi never does; it is not read")
     starts = [match.start() for match in re.finditer(rf"{ROOT}[\s>]", text)]
     return tuple(_read(text[start:end]) for start, end in pairwise([*starts, len(text)]))
+
+
+def read_processes(text: str) -> dict[str, tuple[SmiProcess, ...] | None]:
+    """Return the programs on each GPU of the first answer, by its bus id; None where the driver does not list them.
+
+    Their names are not escaped, so this part is read without an XML parser.
+    """
+    answer = text.partition(_END)[0]
+    starts = list(_GPU.finditer(answer))
+    ends = [*(match.start() for match in starts[1:]), len(answer)]
+    return {match[1]: _processes(answer[match.end() : end]) for match, end in zip(starts, ends, strict=True)}
+
+
+def _processes(gpu: str) -> tuple[SmiProcess, ...] | None:
+    _, begun, rest = gpu.partition("<processes>")
+    block, ended, _ = rest.partition("</processes>")
+    found = tuple(one for info in _PROCESS.findall(block) if (one := _process(info)))
+    nothing_else = not block.strip()
+    return found if begun and ended and (found or nothing_else) else None
+
+
+def _process(info: str) -> SmiProcess | None:
+    def text(name: str) -> str:
+        match = re.search(rf"<{name}>(.*?)</{name}>", info, re.DOTALL)
+        return (stated(match[1]) if match else None) or ""
+
+    pid = text("pid")
+    if not (pid.isascii() and pid.isdecimal() and len(pid) < 12):
+        return None
+    return SmiProcess(pid=int(pid), kind=text("type"), name=text("process_name")[:80])
 
 
 def _read(text: str) -> SmiLog:

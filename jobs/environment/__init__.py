@@ -11,6 +11,8 @@ from jobs.environment.differences import (
     group_environment,
 )
 from jobs.environment.gpus import Gpu, GpuSet, GpuState, capture_gpus, count_links, parse_gpus
+from jobs.environment.health import SLOWDOWNS, Finding, Health, Sight, Wanted
+from jobs.environment.health_checks import judge_health, look_at_machine
 from jobs.environment.host import Host, capture_host, cores_physical, cpu_model
 from jobs.environment.record import (
     environment_fingerprint,
@@ -21,14 +23,19 @@ from jobs.environment.record import (
 from jobs.environment.software import Library, Software, capture_software
 
 __all__ = [
+    "SLOWDOWNS",
     "Container",
     "Difference",
+    "Finding",
     "Gpu",
     "GpuSet",
     "GpuState",
+    "Health",
     "Host",
     "Library",
+    "Sight",
     "Software",
+    "Wanted",
     "capture_container",
     "capture_gpus",
     "capture_host",
@@ -44,5 +51,7 @@ __all__ = [
     "group_environment",
     "hardware_class",
     "hardware_fingerprint",
+    "judge_health",
+    "look_at_machine",
     "parse_gpus",
 ]

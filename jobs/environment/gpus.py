@@ -23,6 +23,7 @@ from jobs.gpu_state import (
 
 _ANSWER_WITHIN_S = 30.0
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+NO_DRIVER = "nvidia-smi not found"
 VOLATILE = ("uuid", "bus_id", "state")
 """Fields of a GPU that name it or change by the minute, so that they make no two environments different."""
 
@@ -85,10 +86,7 @@ class GpuSet:
 
 def capture_gpus() -> GpuSet:
     """Return the GPUs and, where there are none, why; never fails."""
-    command = shutil.which("nvidia-smi")
-    if command is None:
-        return GpuSet(gpus=(), note="no GPU: nvidia-smi not found")
-    text, trouble = _ask(command, "-q", "-x")
+    text, trouble = ask_driver()
     if trouble:
         return GpuSet(gpus=(), note=f"no GPU: {trouble}")
     try:
@@ -97,13 +95,16 @@ def capture_gpus() -> GpuSet:
         return GpuSet(gpus=(), note=f"no GPU: the answer of nvidia-smi cannot be read: {error}")
     if not gpus:
         return GpuSet(gpus=(), note="no GPU: nvidia-smi lists none")
-    topology = _ask(command, "topo", "-m")[0] if len(gpus) > 1 else ""
+    topology = ask_driver("topo", "-m")[0] if len(gpus) > 1 else ""
     return GpuSet(gpus=gpus, note="", topology=topology, links=count_links(topology))
 
 
-def _ask(command: str, *arguments: str) -> tuple[str, str]:
-    """Return what nvidia-smi printed, and in words what went wrong, empty where nothing did."""
-    words = [command, *arguments]
+def ask_driver(*arguments: str) -> tuple[str, str]:
+    """Return what nvidia-smi printed (of everything, as XML), and in words what went wrong, empty where nothing did."""
+    command = shutil.which("nvidia-smi")
+    if command is None:
+        return "", NO_DRIVER
+    words = [command, *(arguments or ("-q", "-x"))]
     try:
         answer = subprocess.run(
             words, capture_output=True, text=True, errors="replace", timeout=_ANSWER_WITHIN_S, check=False
