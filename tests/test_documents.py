@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from tracker.cli.__main__ import make_app
 from tracker.settings import (
     DockerSettings,
+    HealthSettings,
     RegistrySettings,
     RuleSettings,
     Settings,
@@ -102,6 +103,7 @@ def settings_of(model: type[BaseModel], prefix: str = "") -> list[str]:
         *settings_of(SlackSettings, "slack."),
         *settings_of(DockerSettings, "docker."),
         *settings_of(SlurmSettings, "slurm."),
+        *settings_of(HealthSettings, "health."),
         *settings_of(SourceSettings, "sources."),
         *settings_of(RegistrySettings, "registries."),
         *settings_of(RuleSettings, "rules."),

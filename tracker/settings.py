@@ -33,6 +33,7 @@ from pydantic_settings import (
 )
 
 from jobs.characters import find_unstorable
+from jobs.environment.health import SLOWDOWNS
 from tracker.errors import UserError
 
 #: Variables that are not settings: the home folder, the settings file, and the mark on a benchmark's processes.
@@ -79,6 +80,24 @@ class DockerSettings(_Part):
     min_free_gb: float = Field(20, ge=0, description="GB that must be free before an image is pulled")
     keep_images: int = Field(3, ge=1, description="Pulled images that stay; the others are removed before a pull")
     work_limit_gb: float = Field(50, gt=0, description="GB that a program may write into its working folder")
+
+
+class HealthSettings(_Part):
+    """What this machine must be like before a run starts on it; a limit of 0 wants nothing."""
+
+    gate: bool = Field(True, description="Look at this machine before each run, and start none while it is not fit")
+    max_temperature_c: float = Field(65, ge=0, le=150, description="Warmest that a GPU may be, in degrees Celsius")
+    slowdowns: Names = Field(list(SLOWDOWNS), description="Reasons for low clocks, as nvidia-smi names them")
+    max_gpu_memory_gb: float = Field(2, ge=0, description="GB of a GPU's memory that may be in use")
+    other_processes: bool = Field(False, description="Whether other programs may compute on the GPUs")
+    power_limit_w: float | None = Field(None, gt=0, description="Power limit that every GPU must have, in watts")
+    graphics_clock_mhz: float | None = Field(None, gt=0, description="Graphics clock that must be set, in MHz")
+    memory_clock_mhz: float | None = Field(None, gt=0, description="Memory clock that must be set, in MHz")
+    driver: str | None = Field(None, min_length=1, description="Driver that must be there: 570 or 570.86.15")
+    min_free_gb: float = Field(1, ge=0, description="GB that must be free where results are kept")
+    max_load_per_core: float = Field(0, ge=0, le=1000, description="Most load a core over the last minute")
+    retry_after_s: float = Field(30, ge=0.1, le=86_400, description="Seconds until a second look; doubled each time")
+    max_refusals: int = Field(8, ge=1, le=1000, description="Refusals of one run in a row after which it fails")
 
 
 class SlurmSettings(_Part):
@@ -202,6 +221,7 @@ class Settings(BaseSettings):
     slack: SlackSettings = Field(SlackSettings(), description="Slack")
     docker: DockerSettings = Field(DockerSettings(), description="How runs are measured in containers")
     slurm: SlurmSettings = Field(SlurmSettings(), description="How runs are handed to Slurm")
+    health: HealthSettings = Field(HealthSettings(), description="What the machine must be like before a run")
     sources: list[SourceSettings] = Field([], description="Release sources watched without a suite")
     registries: list[RegistrySettings] = Field([], description="Logins at container registries")
     rules: list[RuleSettings] = Field([RuleSettings(name="default")], description="Who is told about which changes")
@@ -318,6 +338,7 @@ def _model_at(path: tuple[int | str, ...]) -> type[BaseModel]:
         "slack": SlackSettings,
         "docker": DockerSettings,
         "slurm": SlurmSettings,
+        "health": HealthSettings,
         "rules": RuleSettings,
         "sources": SourceSettings,
         "registries": RegistrySettings,

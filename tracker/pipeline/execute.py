@@ -16,6 +16,7 @@ from jobs.protocols import JobOutcome, JobOutput, JobState, JobStatus
 from tracker.logs import EventLog
 from tracker.pipeline.context import Context
 from tracker.pipeline.environments import keep_environment
+from tracker.pipeline.gate import admits
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import job_of, read_suite_text, suite_of
 from tracker.store import audit, catalog, claims, runs
@@ -60,7 +61,7 @@ def advance(context: Context) -> int:
     """Look at every run in hand once, start another where a slot is free; return how many are in hand now."""
     held = [claim for claim in _claims(context) if not _look_at(context, claim)]
     _renew(context, held)
-    while (claim := _claim(context)) is not None:
+    while (claim := _claim(context, len(held))) is not None:
         if not _start(context, claim):
             held.append(claim)
     return len(held)
@@ -90,12 +91,13 @@ def _claims(context: Context) -> list[Claim]:
         return claims.owned_claims(session, owner=context.owner)
 
 
-def _claim(context: Context) -> Claim | None:
+def _claim(context: Context, own_runs: int) -> Claim | None:
+    """Return the next run where this machine is fit for it; one that is refused stays in the queue with the reason."""
     place, now = context.place(), context.clock.now()
     here = {"host_id": place.host_id, "hardware_class_id": place.hardware_class_id}
     with context.store.read() as session:
         waiting = claims.next_waiting(session, **here, now=now)
-    if waiting is None:
+    if waiting is None or not admits(context, waiting, own_runs=own_runs):
         return None
     with context.store.write() as session:
         return claims.claim_next(
