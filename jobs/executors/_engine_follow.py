@@ -22,7 +22,9 @@ from jobs.executors._engine_setup import Site
 from jobs.executors._processes import identify
 from jobs.protocols import JobOutcome
 
-_LOOK_EVERY_S = 0.25
+_LOOK_EVERY_S = 2.0
+_LOOK_AGAIN_S = 0.25
+_LISTEN_EVERY_S = 0.1
 _LOOK_AT_DISK_EVERY_S = 2.0
 _FULL_BELOW_BYTES = 256 * 1024**2
 _ENDED = ("exited", "dead")
@@ -55,8 +57,17 @@ class Watch:
             if status in _ENDED or self._half_ended > _HALF_ENDED_LOOKS:
                 return found
             self.log.follow()
+            self._rest(found)
+
+    def _rest(self, found: Mapping[str, Any]) -> None:
+        """Wait for the next look, at once where the log has come to its end; every look disturbs what is measured."""
+        since = time.monotonic()
+        while (waited_s := time.monotonic() - since) < _LOOK_EVERY_S:
+            self.site.patience.check()
             self._check_limits(found)
-            time.sleep(_LOOK_EVERY_S)
+            if waited_s >= _LOOK_AGAIN_S and not self.log.is_open:
+                return
+            time.sleep(_LISTEN_EVERY_S)
 
     def _check_limits(self, found: Mapping[str, Any]) -> None:
         job = self.site.job
@@ -126,7 +137,7 @@ def _stop(site: Site, grace_s: int) -> dict[str, Any]:
             raise Ended(JobOutcome.LOST, f"its container {site.name} was removed by somebody else")
         if str(_state(found).get("Status")) in _ENDED or time.monotonic() > until:
             return found
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_LOOK_AGAIN_S)
 
 
 def _log(site: Site) -> LogFollower:

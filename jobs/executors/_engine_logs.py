@@ -68,9 +68,14 @@ class LogFollower:
     flooded: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the stream is being read."""
+        return self._thread is not None and self._thread.is_alive()
+
     def follow(self) -> None:
         """Open the stream unless it is open."""
-        if not self.flooded.is_set() and (self._thread is None or not self._thread.is_alive()):
+        if not self.flooded.is_set() and not self.is_open:
             self._thread = threading.Thread(target=self._read, daemon=True)
             self._thread.start()
 

@@ -96,7 +96,13 @@ class Podman:
         """Return what a podman command prints; RuntimeError with its words where it fails."""
         command = [*self._words(), *words]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_LIMIT_S, env=self._variables(), check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            env=self._variables(),
+            cwd=self.folder,
+            check=False,
         )
         if done.returncode:
             raise RuntimeError(f"podman {' '.join(words)}: {done.stderr.strip() or done.stdout.strip()}")
@@ -104,7 +110,10 @@ class Podman:
 
     def load(self, image: Image, name: str) -> str:
         """Put an image under a name without any registry; return its digest."""
-        identity = self.run("pull", "--quiet", f"oci:{image.layout}:{image.name}").split()[-1]
+        link = self.folder / "layout"  # podman makes a name of the path, and not every path is one
+        link.unlink(missing_ok=True)
+        link.symlink_to(image.layout)
+        identity = self.run("pull", "--quiet", f"oci:layout:{image.name}").split()[-1]
         self.run("tag", identity, name)
         digest: str = json.loads((image.layout / "index.json").read_text())["manifests"][0]["digest"]
         return digest
