@@ -129,12 +129,12 @@ def suites_in(folder: Path) -> list[Path]:
 
 
 def shipped_suites() -> list[Path]:
-    """Return the suite files that come with the product and run on any machine."""
+    """Return the suite files that come with the product, ready to run where their hardware and models are."""
     return suites_in(SHIPPED)
 
 
 def example_suites() -> list[Path]:
-    """Return the suite files that come as examples: checked, but for tools and hardware of yours."""
+    """Return the suite files that come as examples for suites of your own: checked, never run by the tests."""
     return suites_in(SHIPPED / "examples")
 
 

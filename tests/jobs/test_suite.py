@@ -114,7 +114,17 @@ def test_every_suite_that_comes_along_is_sound(path: Path) -> None:
 
 
 def test_the_shipped_suites_are_these() -> None:
-    assert [path.stem for path in shipped_suites()] == ["llamacpp", "onnxruntime"]
+    assert [path.stem for path in shipped_suites()] == [
+        "llamacpp",
+        "onnxruntime",
+        "tensorrt-bert",
+        "tensorrt-detection",
+        "tensorrt-vision",
+        "trtllm-latency",
+        "trtllm-serve-aiperf",
+        "trtllm-throughput-fp4",
+        "trtllm-throughput-fp8",
+    ]
     assert [path.stem for path in example_suites()] == ["aiperf", "trtexec", "trtllm_bench"]
 
 
