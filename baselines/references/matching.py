@@ -132,7 +132,7 @@ def match_series(measured: Measured, references: Sequence[Reference], *, near_to
         found = find_differences(measured, one, used, parallelism)
         first = next(found, None)
         if first is None:
-            published = figure_in(measured.metric, one)
+            published = in_queries(figure_in(measured.metric, one), measured.labels)
             ratio = measured.value / published if published and measured.value is not None else None
             exact.append(Matched(reference=one, published=published, ratio=ratio))
         elif near_too:
@@ -215,9 +215,26 @@ def _beside_the_page(labels: Mapping[str, Label]) -> Iterator[Difference]:
     for label, name in (("spec_decoding", "speculative decoding"), ("offload", "offload")):
         if str(labels.get(label, "")).casefold() not in _NONE:
             yield Difference(name=name, measured=str(labels[label]), published=NONE_OF_IT)
-    batch = labels.get("batch", 1)
-    if labels.get("tool") == "trtexec" and isinstance(batch, int) and batch > 1:
+    if _batch_of_query(labels) is None:
         yield Difference(name="what is counted", measured="batches", published="samples")
+
+
+def _batch_of_query(labels: Mapping[str, Label]) -> int | None:
+    """Return how many samples one counted query of trtexec holds; None where that is not known.
+
+    It counts batches where it was told the shapes, and samples with the `--batch` of old releases.
+    """
+    batch = labels.get("batch", 1)
+    if labels.get("tool") != "trtexec" or not isinstance(batch, int) or batch == 1:
+        return 1
+    shapes = str(labels.get("input_shape", "")).split(",")
+    return batch if any(shape.rpartition("=")[2].startswith(f"{batch}x") for shape in shapes) else None
+
+
+def in_queries(published: float | None, labels: Mapping[str, Label]) -> float | None:
+    """Return a published rate of samples as the series counts it: trtexec's queries are whole batches."""
+    batch = _batch_of_query(labels)
+    return None if published is None or batch is None else published / batch
 
 
 def gpus_used(measured: Measured) -> int | None:

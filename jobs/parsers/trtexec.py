@@ -124,7 +124,7 @@ class Trtexec:
         unended = lines.pop()
         calls = list(_calls(lines))
         _take_unended(calls[-1], unended)
-        return _read_log(calls, cut=bool(unended.strip()))
+        return _read_log(calls, asked, cut=bool(unended.strip()))
 
 
 def create() -> Trtexec:
@@ -218,7 +218,7 @@ def _take_summary(call: _Call, text: str) -> None:
     current.flags += [flag for words, flag in _FLAGS.items() if words in text]
 
 
-def _read_log(calls: Sequence[_Call], *, cut: bool) -> ParseResult:
+def _read_log(calls: Sequence[_Call], asked: Mapping[str, Label], *, cut: bool) -> ParseResult:
     good = [call for call in calls if call.summaries and not call.failure]
     failures = [call.failure for call in calls if call.failure]
     versions = {call.version or call.options.get("TensorRT version", "").split(" ")[0] for call in good or calls} - {""}
@@ -229,7 +229,7 @@ def _read_log(calls: Sequence[_Call], *, cut: bool) -> ParseResult:
     for call in good:
         for summary in call.summaries:
             missing = _missing(call, summary)
-            runs.append(_read_summary(call, summary, truncated=bool(missing)))
+            runs.append(_read_summary(call, summary, asked, truncated=bool(missing)))
             problems += missing
     if len(versions) > 1:
         problems.append(f"calls of several versions stand in one text ({', '.join(sorted(versions))}): split it")
@@ -267,10 +267,10 @@ def _missing(call: _Call, summary: _Summary) -> list[str]:
     return parts + (["no PASSED or FAILED line"] if call.started and not call.verdict else [])
 
 
-def _read_summary(call: _Call, summary: _Summary, *, truncated: bool) -> ParsedRun:
+def _read_summary(call: _Call, summary: _Summary, asked: Mapping[str, Label], *, truncated: bool) -> ParsedRun:
     run = RunBuilder()
     if call.queries is not None or call.verdict:
-        _take_head(run, call)
+        _take_head(run, call, asked)
     for name, value, unit in summary.figures:
         if name in KEYS:
             run.take_as(name, KEYS[name].metric, unit, value)
@@ -279,12 +279,16 @@ def _read_summary(call: _Call, summary: _Summary, *, truncated: bool) -> ParsedR
     return run.build()
 
 
-def _take_head(run: RunBuilder, call: _Call) -> None:
-    """Label a run with what its call printed first; a summary that follows no trace may be another call's."""
+def _take_head(run: RunBuilder, call: _Call, asked: Mapping[str, Label]) -> None:
+    """Label a run with what its call printed first; a summary that follows no trace may be another call's.
+
+    Of model and precision trtexec knows the file and what the builder may use: who asked for it knows better.
+    """
     run.label("input_shape", ",".join(call.shapes))
     if "--loadEngine" not in call.command and "Load engine" not in call.options:
-        run.label("model", call.options.get("Model"))
-        run.label("precision", call.options.get("Precision"))
+        for label, option in (("model", "Model"), ("precision", "Precision")):
+            if label not in asked:
+                run.label(label, call.options.get(option))
     run.label("gpu", call.options.get("Selected Device"))
     run.label("gpu_uuid", call.options.get("Selected Device UUID"))
     batch = re.search(r"--batch=(\d+)", call.command)

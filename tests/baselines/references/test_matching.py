@@ -20,6 +20,8 @@ from baselines.references import (
     read_csv,
     read_page,
 )
+from baselines.references.reference import Printed, derive
+from jobs.measurements import Label
 
 DATA = resources.files("baselines.references") / "data" / "nvidia-inference-performance.csv"
 SHIPPED = [one for one in read_csv(DATA.read_text(encoding="utf-8")) if one.canonical is not None]
@@ -130,3 +132,20 @@ def test_nobody_else_than_mlperf_is_held_against_mlperf() -> None:
 def test_metrics_that_convert_are_comparable() -> None:
     assert comparable_metrics(read_page(PAGE).references) >= {"output_tok_s", "output_tok_s_per_gpu"}
     assert "total_tok_s" not in comparable_metrics(SHIPPED)
+
+
+def test_batches_of_trtexec_are_held_against_samples_where_the_shape_says_how_many() -> None:
+    one = derive(
+        Printed(line=1, table=1, model="HF ViT Base", number="4000", unit="samples/sec", gpus=1,
+                gpu="H200", batch=16, precision="FP8")
+    )  # fmt: skip
+    labels: dict[str, Label] = {
+        "tool": "trtexec", "model": "HF-ViT-Base", "batch": 16, "precision": "fp8", "gpu_count": 1,
+        "input_shape": "mask=1x1,pixel_values=16x3x4x4",
+    }  # fmt: skip
+    found = match_series(Measured(labels=labels, metric="req_s", value=275.0, gpu="NVIDIA H200"), [one])
+    assert [(match.published, match.ratio) for match in found.exact] == [(250.0, 1.1)]
+    for shape in ("", "pixel_values=160x3x4x4", "pixel_values=3x16"):
+        other = Measured(labels={**labels, "input_shape": shape}, metric="req_s", value=275.0, gpu="NVIDIA H200")
+        (near,) = match_series(other, [one]).near
+        assert [difference.name for difference in near.differences] == ["what is counted"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.content import Content
-from jobs.measurements import ParseOutcome, ParseResult
+from jobs.measurements import Label, ParseOutcome, ParseResult
 from jobs.reading import read_result
 
 SUMMARY = """[07/08/2026-10:00:00] [I] Timing trace has 200 queries over 2 s
@@ -61,3 +61,14 @@ def test_an_inference_without_a_time_refuses_the_list() -> None:
         result = read(f'[{{"computeMs": 1, "latencyMs": 1}}, {entry}]')
         assert result.outcome is ParseOutcome.REFUSED, entry
         assert "inference 2" in result.reason
+
+
+def test_who_asked_for_a_model_knows_its_name_and_precision_better() -> None:
+    options = "=== Model Options ===\n[I] Model: /models/a.onnx\n[I] Precision: FP32+FP16\n"
+    text = call("101500", "PASSED", f"[I] {options}{SUMMARY}").replace("--loadEngine=a.plan", "--onnx=a.onnx")
+    asked: dict[str, Label] = {"model": "A", "precision": "fp8"}
+    assert dict(read_result(Content.of_text(text)).runs[0].labels) == {
+        "model": "/models/a.onnx",
+        "precision": "FP32+FP16",
+    }
+    assert dict(read_result(Content.of_text(text), "trtexec", asked).runs[0].labels) == {}
