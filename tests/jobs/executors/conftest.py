@@ -13,6 +13,7 @@ import pytest
 
 from jobs.executors import local
 from jobs.protocols import Executor, JobSpec, JobState, JobStatus
+from tests.fakes.kubernetes import TOKEN, KubernetesServer, kubernetes_server
 from tests.fakes.podman import Podman, serve_podman
 from tests.fakes.registry import make_image
 from tests.fakes.slurm import Cluster
@@ -85,6 +86,27 @@ def slurm_options(shared_cluster: Cluster) -> dict[str, object]:
 def options_for(cluster: Cluster) -> dict[str, object]:
     """Return options of the executor for a cluster of tests."""
     return {"conf": str(cluster.conf), "ask_every_s": 0.1, "answer_within_s": 10, "files_within_s": 5}
+
+
+@pytest.fixture
+def kubernetes(tmp_path: Path) -> Iterator[KubernetesServer]:
+    """A server that speaks enough of the Kubernetes API."""
+    with kubernetes_server(tmp_path / "kubernetes") as server:
+        yield server
+
+
+@pytest.fixture
+def kubernetes_options(kubernetes: KubernetesServer, tmp_path: Path) -> dict[str, object]:
+    """What makes an executor on that server which asks often."""
+    token = tmp_path / "token"
+    token.write_text(TOKEN + "\n")
+    return {
+        "server": kubernetes.base_url,
+        "namespace": "benchmarks",
+        "token_file": str(token),
+        "ask_every_s": 0.05,
+        "files_within_s": 5,
+    }
 
 
 @pytest.fixture

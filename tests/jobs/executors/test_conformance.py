@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.errors import UserError
-from jobs.executors import docker_engine, local, replay, slurm
+from jobs.executors import docker_engine, kubernetes, local, replay, slurm
 from jobs.protocols import Executor, JobOutcome, JobSpec, JobState, JobStatus
 from tests.fakes.podman import Podman
 
@@ -111,17 +111,39 @@ def _home(folder: Path) -> str:
     return str(json.loads(file.read_text())["home"]) if file.exists() else "none"
 
 
+def _kubernetes_case(
+    folder: Path, cache: Path, job: Callable[..., JobSpec], tmp_path: Path, options: dict[str, object]
+) -> Case:
+    """The local case, with every attempt a Job of a server that speaks the API."""
+    case = _local_case(folder, cache, job, tmp_path)
+    image = {"build_kind": "image", "build_location": "nvcr.io/thing", "build_digest": "sha256:" + "ab" * 32}
+
+    def make() -> Executor:
+        return kubernetes.create(options, folder=folder, cache=cache)
+
+    return replace(
+        case,
+        make=make,
+        make_endless=make,
+        quick=replace(case.quick, **image),
+        endless=replace(case.endless, **image),
+    )
+
+
 @pytest.fixture(
     params=[
         pytest.param(_podman_case, id="docker_engine", marks=pytest.mark.real("podman")),
         pytest.param(_local_case, id="local"),
         pytest.param(_replay_case, id="replay"),
         pytest.param(_slurm_case, id="slurm", marks=pytest.mark.real("slurm")),
+        pytest.param(_kubernetes_case, id="kubernetes"),
     ]
 )
 def case(
     request: pytest.FixtureRequest, folder: Path, cache: Path, job: Callable[..., JobSpec], tmp_path: Path
 ) -> Case:
+    if request.param is _kubernetes_case:
+        return _kubernetes_case(folder, cache, job, tmp_path, request.getfixturevalue("kubernetes_options"))
     if request.param is _slurm_case:
         return _slurm_case(folder, cache, job, tmp_path, request.getfixturevalue("slurm_options"))
     if request.param is _podman_case:
