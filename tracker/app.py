@@ -26,6 +26,7 @@ from tracker.clock import Clock, SystemClock
 from tracker.errors import UserError
 from tracker.pipeline import requests
 from tracker.pipeline.context import Context, Place
+from tracker.pipeline.exclusions import exclude, include
 from tracker.pipeline.reports import summaries_of
 from tracker.pipeline.statistics import OwnStatistics, Statistics, StatisticsProcess
 from tracker.pipeline.triage import triage
@@ -207,6 +208,14 @@ class App:
     def cancel(self, run_id: str, who: str) -> None:
         """Cancel a queued or running run."""
         requests.cancel(self.context, run_id, who=who)
+
+    def exclude(self, series: str, release: str, who: str, why: str) -> None:
+        """Have a release of a series judged no more."""
+        exclude(self.context, release, fingerprint=series, who=who, why=why)
+
+    def include(self, series: str, release: str, who: str) -> None:
+        """Have an excluded release of a series judged again."""
+        include(self.context, release, fingerprint=series, who=who)
 
     def triage(self, alert_id: str, state: str, who: str, note: str = "") -> None:
         """Keep a decision about an alert."""

@@ -357,3 +357,16 @@ def test_a_bug_is_told_in_words_and_not_shown(client: Client, app: App, seeded: 
     assert answer.status_code == 500
     assert "A bug in this service" in answer.text
     assert "quarantine" not in answer.text
+
+
+def test_a_release_is_left_out_on_the_series_page_with_a_reason_and_judged_again(
+    client: Client, app: App, seeded: Seeded
+) -> None:
+    address = f"/series/{seeded.series[0]}"
+    form = {"release": "1.28.0", "why": "the disk was <b>full</b>"}
+    assert client.post(f"{address}/exclude", data=form, headers=SAME_ORIGIN).status_code == 303
+    assert "the disk was &lt;b&gt;full&lt;/b&gt;" in get(client, address)
+    assert client.post(f"{address}/include", data={"release": "1.28.0"}, headers=SAME_ORIGIN).status_code == 303
+    assert "the disk was" not in get(client, address)
+    refused = client.post(f"{address}/exclude", data=form | {"why": " "}, headers=SAME_ORIGIN)
+    assert refused.status_code == 400

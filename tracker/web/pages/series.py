@@ -120,6 +120,28 @@ def _list_rows(detail: SeriesDetail) -> Iterator[tuple[Any, ...]]:
             yield (*start, times[0], one.run, one.repeat, *found)
 
 
+@router.post("/series/{fingerprint}/exclude")
+def exclude(
+    site: SiteOf,
+    who: Person,
+    fingerprint: str,
+    release: Annotated[str, Form(max_length=200)],
+    why: Annotated[str, Form(max_length=500)],
+) -> Response:
+    """Leave a release of a series out of every judgement."""
+    find_series(site, fingerprint)
+    site.service.exclude(fingerprint, release, who, why)
+    return RedirectResponse(link("series", fingerprint), status_code=303)
+
+
+@router.post("/series/{fingerprint}/include")
+def include(site: SiteOf, who: Person, fingerprint: str, release: Annotated[str, Form(max_length=200)]) -> Response:
+    """Have a release that was left out judged again."""
+    find_series(site, fingerprint)
+    site.service.include(fingerprint, release, who)
+    return RedirectResponse(link("series", fingerprint), status_code=303)
+
+
 @router.post("/series/{fingerprint}/rerun")
 def rerun(site: SiteOf, who: Person, fingerprint: str, release: Annotated[str, Form(max_length=200)]) -> Response:
     """Queue another measurement of one release of a series."""
