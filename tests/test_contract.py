@@ -27,7 +27,7 @@ DOORS = {
     "apscheduler": ("tracker/daemon.py",),
     "ruptures": ("baselines/",),
     "slack_sdk": ("alerts/sinks/slack.py",),
-    "httpx": ("jobs/sources/", "jobs/executors/", "alerts/sinks/"),
+    "httpx": ("jobs/sources/", "jobs/release_notes/", "jobs/executors/", "alerts/sinks/"),
     "vl_convert": ("alerts/",),
     "pydantic_settings": ("tracker/settings.py",),
 }

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
 
 REPOSITORY = "bench/runtime"
@@ -155,13 +156,28 @@ class OddRegistry:
 def serve_odd_registry() -> Iterator[OddRegistry]:
     """Yield a running registry without any image."""
     state = OddRegistry()
+    with serve(state):
+        yield state
+
+
+class Answering(Protocol):
+    """What stands behind a server: where it is, and its answer to each request."""
+
+    address: str
+
+    def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Reply: ...
+
+
+@contextmanager
+def serve(state: Answering) -> Iterator[None]:
+    """Have a server on loopback answer with it while the block runs."""
     handler = type("Handler", (_Handler,), {"state": state})
     with _Server(("127.0.0.1", 0), handler) as server:
         state.address = f"127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield state
+            yield
         finally:
             server.shutdown()
             thread.join()
@@ -179,7 +195,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    state: OddRegistry
+    state: Answering
     protocol_version = "HTTP/1.1"
     wbufsize = 65_536
 
