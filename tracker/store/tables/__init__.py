@@ -8,6 +8,7 @@ from tracker.store.tables.catalog import (
     ConfigRow,
     ContainsRow,
     CursorRow,
+    ReleaseNoteRow,
     ReleaseRow,
     SuiteRevisionRow,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "QuarantineRow",
     "ReferenceEditionRow",
     "ReferenceFigureRow",
+    "ReleaseNoteRow",
     "ReleaseRow",
     "RunRow",
     "SeriesRow",

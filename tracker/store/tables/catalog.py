@@ -81,6 +81,27 @@ class ContainsRow(SQLModel, table=True):
     version: str
 
 
+class ReleaseNoteRow(SQLModel, table=True):
+    """What a publisher writes about a release, which need not be known (yet): the link and how it begins."""
+
+    __tablename__ = "release_note"
+    __table_args__ = (UniqueConstraint("component_id", "identity"),)
+    id: int | None = Field(default=None, primary_key=True)
+    component_id: int = Field(foreign_key="component.id")
+    identity: str
+    """The release's, as its tag says."""
+    tag: str
+    url: str
+    title: str = ""
+    excerpt: str = ""
+    """The first lines as plain text, whatever markup it looks like."""
+    prerelease: bool = False
+    published_at: datetime | None = instant(default=None)
+    seen_at: datetime = instant()
+    gone_at: datetime | None = instant(default=None)
+    """No longer published; None while it is."""
+
+
 class SuiteRevisionRow(SQLModel, table=True):
     """A suite's text as it stood when runs were planned from it."""
 
