@@ -164,7 +164,7 @@ def propose_cuts(sums: Sums, penalty: Floats) -> Ints:
     found = [np.zeros(0, np.int64)]
     while len(order):
         shortest = int(lengths[order[0]])
-        size = min(max(1, 24000 // shortest), int(np.searchsorted(lengths[order], 1.25 * shortest + 2, side="right")))
+        size = min(max(1, 16000 // shortest), int(np.searchsorted(lengths[order], 1.25 * shortest + 2, side="right")))
         chosen, order = order[:size], order[size:]
         if shortest > EXACT:
             found += [starts[one] + search_long(sums, penalty, one) for one in chosen]
@@ -235,12 +235,14 @@ def partition(weight: Floats, value: Floats, penalty: Floats, last: Ints) -> tup
     The least cost up to a node is that up to the node of the last cut, its penalty, and the misfit of the segment
     between, of which only the part that depends on the cut is kept: minus (sum of values)^2 / weight.
     """
-    cost = np.zeros_like(weight)
+    cost, gains, spans = np.zeros_like(weight), np.empty_like(weight), np.empty_like(weight)
     for node in range(1, len(weight)):
-        gain = value[node] - value[:node]
+        gain = np.subtract(value[node], value[:node], out=gains[:node])
         gain *= gain
-        gain /= np.maximum(weight[node] - weight[:node], 1e-12)
-        cost[node] = np.min(cost[:node] - gain, axis=0) + penalty[node]
+        span = np.subtract(weight[node], weight[:node], out=spans[:node])
+        gain /= np.maximum(span, 1e-12, out=span)
+        np.subtract(cost[:node], gain, out=gain)
+        np.add(gain.min(axis=0), penalty[node], out=cost[node])
     return walk_back(weight, value, cost, last)
 
 
