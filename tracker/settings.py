@@ -33,6 +33,7 @@ from pydantic_settings import (
 )
 
 from jobs.characters import find_unstorable
+from jobs.release_notes.names import API, check_api, check_repository
 from jobs.environment.health import SLOWDOWNS
 from tracker.errors import UserError
 
@@ -140,6 +141,23 @@ class SourceSettings(BaseModel):
         return dict(self.model_extra or {})
 
 
+class ReleaseNotesSettings(_Part):
+    """Where the publisher of a component writes about its releases."""
+
+    component: str = Field(
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$", description="Component whose releases it tells of, such as tensorrt-llm"
+    )
+    repository: Annotated[str, AfterValidator(check_repository)] = Field(
+        description="GitHub repository whose releases have the notes: NVIDIA/TensorRT-LLM"
+    )
+    api: Annotated[str, AfterValidator(check_api)] = Field(
+        API, description="GitHub's REST interface; an Enterprise Server has its own: https://github.example.com/api/v3"
+    )
+    token_variable: str | None = Field(
+        None, description="Environment variable with a token; GITHUB_TOKEN at GitHub itself, none at other servers"
+    )
+
+
 class RegistrySettings(_Part):
     """How one container registry is reached; without an entry it is asked as anybody, or with docker's login."""
 
@@ -189,6 +207,11 @@ def _check_address(value: str) -> str:
 Address = Annotated[str, AfterValidator(_check_address)]
 
 
+Value = Annotated[str | int | float, Field(union_mode="left_to_right")]
+Choice = dict[str, Value | list[Value]]
+"""Of a suite's configs those with one of these values: label -> value or values."""
+
+
 class Settings(BaseSettings):
     """Every setting of the service, with its default."""
 
@@ -203,6 +226,9 @@ class Settings(BaseSettings):
     public_url: Address | None = Field(None, description="Address people reach the pages at, for links in messages")
     suites: Names = Field(["onnxruntime"], description="Suites that the daemon runs")
     suite_folders: Paths = Field([], description="Folders with suites of your own")
+    choices: dict[str, Choice] = Field(
+        {}, description="Suites narrowed to what you have: suite, then label = [values], such as models"
+    )
     book_folders: Paths = Field([], description="Folders with price and power books, beside books in the home folder")
     recordings: Path | None = Field(None, description="Folder of recorded results for the replay executor")
     watch_every_s: float = Field(
@@ -224,7 +250,16 @@ class Settings(BaseSettings):
     health: HealthSettings = Field(HealthSettings(), description="What the machine must be like before a run")
     sources: list[SourceSettings] = Field([], description="Release sources watched without a suite")
     registries: list[RegistrySettings] = Field([], description="Logins at container registries")
+    release_notes: list[ReleaseNotesSettings] = Field([], description="Whose notes are linked from which releases")
     rules: list[RuleSettings] = Field([RuleSettings(name="default")], description="Who is told about which changes")
+
+    @model_validator(mode="after")
+    def _has_one_place_of_notes_each(self) -> Self:
+        """Return itself; ValueError where two entries tell of the same component."""
+        names = [one.component for one in self.release_notes]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"[[release_notes]]: expected one entry for {twice}, found {names.count(twice)}")
+        return self
 
     @property
     def store_url(self) -> str:
@@ -342,5 +377,6 @@ def _model_at(path: tuple[int | str, ...]) -> type[BaseModel]:
         "rules": RuleSettings,
         "sources": SourceSettings,
         "registries": RegistrySettings,
+        "release_notes": ReleaseNotesSettings,
     }
     return parts.get(path[0], Settings) if path else Settings

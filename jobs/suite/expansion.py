@@ -16,6 +16,9 @@ from jobs.suite.document import Suite
 from jobs.suite.matrix import combinations
 from jobs.suite.programs import find_script, is_script
 
+Choice = Mapping[str, Label | Sequence[Label]]
+"""Label -> the value or values that are wanted."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
@@ -57,7 +60,13 @@ def gpus_of(suite: Suite, config: Config) -> int:
     return count if isinstance(count, int) else suite.hardware.gpus
 
 
-def choose(configs: Sequence[Config], choice: Mapping[str, Label | Sequence[Label]], suite: str) -> tuple[Config, ...]:
+def least_gpus(suite: Suite) -> int:
+    """Return how many GPUs a host needs to measure any config of a suite."""
+    counts = [labels.get("gpu_count", suite.hardware.gpus) for labels in combinations(suite.matrix)]
+    return min((count for count in counts if isinstance(count, int)), default=suite.hardware.gpus)
+
+
+def choose(configs: Sequence[Config], choice: Choice, suite: str) -> tuple[Config, ...]:
     """Return the configs whose labels have one of the chosen values each; raise UserError for what no config has."""
     wanted = {
         label: list(v) if isinstance(v, Sequence) and not isinstance(v, str) else [v] for label, v in choice.items()
@@ -93,9 +102,9 @@ class Plan:
     estimate_s: float | None
 
 
-def plan(suite: Suite, *, python_minor: str) -> Plan:
-    """Return what measuring one release takes."""
-    configs = expand(suite, python_minor=python_minor)
+def plan(suite: Suite, *, python_minor: str, choice: Choice | None = None) -> Plan:
+    """Return what measuring one release takes, of the chosen configs where there is a choice (see `choose`)."""
+    configs = choose(expand(suite, python_minor=python_minor), choice or {}, suite.name)
     runs = len(configs) * suite.run.repeats
     estimate_s = None if suite.run.estimate_s is None else runs * suite.run.estimate_s
     return Plan(configs=configs, repeats=suite.run.repeats, runs=runs, estimate_s=estimate_s)

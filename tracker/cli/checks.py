@@ -22,7 +22,7 @@ from tracker.app import App, open_app
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
 from tracker.engines import describe_engine
-from tracker.pipeline.plan import hardware_problem
+from tracker.pipeline.plan import obstacle
 from tracker.pipeline.watch import Watched, source_of, watched_sources
 from tracker.settings import Settings, home_folder, settings_file
 
@@ -202,9 +202,15 @@ def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
 
 def check_suite(app: App, suite: Suite) -> Check:
     """Return whether this host has what a suite needs."""
+    place = None
     with suppress(*PROBLEMS):
-        if problem := hardware_problem(suite, app.place):
-            return Check(name=f"suite {suite.name}", state="warn", found=problem, cure="run it on another host")
+        place = app.place
+    try:
+        problem = None if place is None else obstacle(suite, app.settings, place)
+    except PROBLEMS as error:
+        return Check(name=f"suite {suite.name}", state="fail", found=str(error), cure="correct it in the settings")
+    if problem:
+        return Check(name=f"suite {suite.name}", state="warn", found=problem, cure="run it on another host")
     return ok(f"suite {suite.name}", f"{suite.title}, runs here")
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tracker.cli.access import opened
 from tracker.cli.options import Json, SuiteName, complete_suites, examples
 from tracker.cli.output import Column, format_duration, write, write_json, write_table
+
+if TYPE_CHECKING:
+    from tracker.settings import Choice
 
 Names = Annotated[
     list[str] | None,
@@ -74,7 +78,8 @@ def check(names: Names = None, as_json: Json = False) -> None:
 
     with opened() as app:
         paths = [app.find_suite(name) for name in names or []] or [p for p, _ in _known(app.settings.suite_folders)]
-    checked = [_check_file(path) for path in paths]
+        chosen = {name: choice for name, choice in app.settings.choices.items() if not names or name in names}
+        checked = [_check_file(path) for path in paths] + list(_check_choices(app.find_suite, chosen))
     if as_json:
         write_json({"items": checked, "next": None})
     else:
@@ -97,22 +102,40 @@ def _check_file(path: Path) -> dict[str, Any]:
         return {"file": str(path), "error": str(error), "limits": []}
 
 
+def _check_choices(find: Callable[[str], Path], choices: Mapping[str, Choice]) -> Iterator[dict[str, Any]]:
+    """Yield the choices of the settings that mean nothing."""
+    from jobs.errors import UserError
+    from jobs.suite import choose, expand, load_suite
+    from tracker.pipeline.suites import PYTHON_MINOR
+    from tracker.settings import settings_file
+
+    for name, choice in choices.items():
+        try:
+            choose(expand(load_suite(find(name)), python_minor=PYTHON_MINOR), choice, name)
+        except UserError as error:
+            said = str(error) if str(error).startswith("choices.") else f"choices.{name}: {error}"
+            yield {"file": str(settings_file()), "error": f"settings: {said}", "limits": []}
+
+
 def plan(suite: SuiteName, as_json: Json = False) -> None:
     """Show what measuring one release takes, and which come first."""
     from jobs.suite import load_suite
     from jobs.suite import plan as plan_suite
     from tracker.cli.wanted import wanted_releases
+    from tracker.pipeline.plan import configs_here
     from tracker.pipeline.suites import PYTHON_MINOR
 
     with opened() as app:
         read = load_suite(app.find_suite(suite))
-        work = plan_suite(read, python_minor=PYTHON_MINOR)
+        work = plan_suite(read, python_minor=PYTHON_MINOR, choice=app.settings.choices.get(read.name, {}))
+        elsewhere = len(work.configs) - len(configs_here(read, app.settings, app.place))
         releases = wanted_releases(app, read)
     if as_json:
         write_json(
             {
                 "suite": read.name,
                 "configs": [config.labels for config in work.configs],
+                "configs_elsewhere": elsewhere,
                 "repeats": work.repeats,
                 "runs_per_release": work.runs,
                 "estimate_s": work.estimate_s,
@@ -122,6 +145,8 @@ def plan(suite: SuiteName, as_json: Json = False) -> None:
         return
     times = f", about {format_duration(work.estimate_s)} after set-up" if work.estimate_s is not None else ""
     write(f"{read.title}\n{len(work.configs)} configs x {work.repeats} repeats = {work.runs} runs a release{times}\n")
+    if elsewhere:
+        write(f"{elsewhere} of the configs need more GPUs than this machine has: they are not measured here\n")
     labels = [" ".join(f"{key}={value}" for key, value in config.labels.items()) for config in work.configs]
     write_table((Column(title="config"),), [(label,) for label in labels], empty="no config")
     write("")

@@ -11,11 +11,12 @@ from datetime import datetime
 
 from jobs.fingerprint import fingerprint
 from jobs.releases import match_versions, newest_of
-from jobs.suite import Config, Suite, expand, load_suite, suite_revision
+from jobs.suite import Config, Suite, choose, expand, gpus_of, least_gpus, load_suite, suite_revision
 from tracker.errors import UserError
 from tracker.logs import EventLog
 from tracker.pipeline.context import Context, Place
 from tracker.pipeline.suites import PYTHON_MINOR
+from tracker.settings import Settings
 from tracker.store import audit, catalog, runs
 from tracker.store.engine import Session
 from tracker.store.runs import PlannedRun
@@ -45,10 +46,10 @@ def plan(context: Context, suite_name: str) -> int:
     """Queue the runs that the suite wants and that are not there yet; return how many that were."""
     suite = load_suite(context.find_suite(suite_name))
     place = context.place()
-    if problem := hardware_problem(suite, place):
+    if problem := obstacle(suite, context.settings, place):
         log.warning("plan.no_host", suite=suite.name, why=problem)
         return 0
-    configs = expand(suite, python_minor=PYTHON_MINOR)
+    configs = configs_here(suite, context.settings, place)
     with context.store.read() as session:
         component = catalog.known_component(session, suite.component)
         builds = catalog.current_builds(session, component) if component else []
@@ -77,13 +78,30 @@ def hardware_problem(suite: Suite, place: Place) -> str | None:
     needs = suite.hardware
     if suite.run.executor in ELSEWHERE:
         return None
-    if needs.gpus > len(place.gpus):
-        return f"the suite needs {needs.gpus} GPU(s), this host has {len(place.gpus)}"
+    least = least_gpus(suite)
+    if least > len(place.gpus):
+        return f"the suite needs {least} GPU(s), this host has {len(place.gpus)}"
     if needs.gpu and not any(needs.gpu.lower() in gpu.lower() for gpu in place.gpus):
         return f"the suite needs {needs.gpu}, this host has {', '.join(place.gpus) or 'no GPU'}"
     if needs.min_memory_gb and place.memory_bytes and place.memory_bytes < needs.min_memory_gb * 1e9:
         return f"the suite needs {needs.min_memory_gb:g} GB of memory, this host has {place.memory_bytes / 1e9:.0f} GB"
     return None
+
+
+def configs_here(suite: Suite, settings: Settings, place: Place) -> tuple[Config, ...]:
+    """Return the configs that are chosen in the settings, without those that need more GPUs than this host has."""
+    chosen = choose(expand(suite, python_minor=PYTHON_MINOR), settings.choices.get(suite.name, {}), suite.name)
+    if suite.run.executor in ELSEWHERE:
+        return chosen
+    return tuple(config for config in chosen if gpus_of(suite, config) <= len(place.gpus))
+
+
+def obstacle(suite: Suite, settings: Settings, place: Place) -> str | None:
+    """Return why nothing of the suite is measured here, None where something is; UserError for a wrong choice."""
+    here = configs_here(suite, settings, place)
+    if problem := hardware_problem(suite, place):
+        return problem
+    return None if here else f"every chosen config needs more GPUs than this host has ({len(place.gpus)})"
 
 
 def save_revision(session: Session, suite: Suite, *, now: datetime) -> int:
@@ -175,6 +193,6 @@ def run_key(release: ReleaseRow, build: BuildRow, config: Config, place: Place, 
 def require_suite(context: Context, name: str) -> Suite:
     """Return the suite; UserError when this host cannot run it."""
     suite = load_suite(context.find_suite(name))
-    if problem := hardware_problem(suite, context.place()):
+    if problem := obstacle(suite, context.settings, context.place()):
         raise UserError(f"suite {name}: {problem}; run it on a host that has what it needs")
     return suite

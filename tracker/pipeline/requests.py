@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from jobs.suite import expand
 from tracker.clock import new_public_id
 from tracker.errors import UserError
 from tracker.pipeline.context import Context
-from tracker.pipeline.plan import PRIORITY_REQUESTED, require_suite, save_revision, why_not
+from tracker.pipeline.plan import PRIORITY_REQUESTED, configs_here, require_suite, save_revision, why_not
 from tracker.pipeline.settle import settle
-from tracker.pipeline.suites import PYTHON_MINOR
 from tracker.store import audit, catalog, runs
 from tracker.store.runs import PlannedRun
 
@@ -20,8 +18,8 @@ def trigger(context: Context, suite_name: str, release: str, *, repeats: int | N
     suite = require_suite(context, suite_name)
     count = suite.run.repeats if repeats is None else repeats
     _check_repeats(count)
-    configs = expand(suite, python_minor=PYTHON_MINOR)
     place, now = context.place(), context.clock.now()
+    configs = configs_here(suite, context.settings, place)
     with context.store.write() as session:
         _, row = catalog.find_release(session, release, suite.component)
         builds = [build for _, build in catalog.builds_of(session, row.id or 0)]
