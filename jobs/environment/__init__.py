@@ -19,6 +19,7 @@ from jobs.environment.record import (
     environment_record,
     hardware_class,
     hardware_fingerprint,
+    name_hardware,
 )
 from jobs.environment.software import Library, Software, capture_software
 
@@ -53,5 +54,6 @@ __all__ = [
     "hardware_fingerprint",
     "judge_health",
     "look_at_machine",
+    "name_hardware",
     "parse_gpus",
 ]

@@ -29,9 +29,16 @@ def hardware_class(host: Host) -> tuple[str, dict[str, Label]]:
     if host.gpus:
         products = sorted({gpu.product for gpu in host.gpus})
         labels: dict[str, Label] = {"gpu": " + ".join(products), "gpu_count": len(host.gpus)}
-        return _slug(f"{len(host.gpus)}x-{labels['gpu']}"), labels
-    cores = host.cores_logical or 0
-    return _slug(f"{host.cpu_model}-{cores}-cores"), {"cpu": host.cpu_model, "cores": cores}
+        return name_hardware(labels), labels
+    labels = {"cpu": host.cpu_model, "cores": host.cores_logical or 0}
+    return name_hardware(labels), labels
+
+
+def name_hardware(labels: Mapping[str, Label]) -> str:
+    """Return the short name of a hardware class, from the labels `gpu` and `gpu_count`, or `cpu` and `cores`."""
+    if "gpu" in labels:
+        return _slug(f"{labels['gpu_count']}x-{labels['gpu']}")
+    return _slug(f"{labels['cpu']}-{labels['cores']}-cores")
 
 
 def hardware_fingerprint(labels: Mapping[str, Label]) -> str:

@@ -21,6 +21,7 @@ from tracker.cli import (
     detect,
     doctor,
     frontier,
+    hosts,
     ingest,
     init,
     parse,
@@ -57,7 +58,7 @@ def make_app() -> typer.Typer:
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    watching = (serve, demo, init, doctor, releases, suites, runs, series, summary, alerts)
+    watching = (serve, demo, init, doctor, hosts, releases, suites, runs, series, summary, alerts)
     deriving = (cost, frontier, claims, books)
     for module in (*watching, detect, *deriving, references, parse, ingest, quarantine, tokens, audit, prune):
         module.add_to(app)

@@ -61,14 +61,14 @@ def read_label(text: str) -> tuple[str, Label]:
     return name, plain
 
 
-def read_time(text: str) -> datetime:
-    """Return a moment in UTC; UserError for one without a zone, which may be any of 24 hours."""
+def read_time(text: str, name: str = "at") -> datetime:
+    """Return a moment in UTC; UserError, which names the option, for one without a zone: it may be any of 24 hours."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UserError(f"at: expected a time such as 2026-11-30T08:00:00Z, found {text!r}") from None
+        raise UserError(f"{name}: expected a time such as 2026-11-30T08:00:00Z, found {text!r}") from None
     if moment.tzinfo is None:
-        raise UserError(f"at: {text!r} has no zone; write 2026-11-30T08:00:00Z or +01:00 at its end")
+        raise UserError(f"{name}: {text!r} has no zone; write 2026-11-30T08:00:00Z or +01:00 at its end")
     return moment.astimezone(UTC)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from tracker.store.engine import insert_new
-from tracker.store.tables import EnvironmentRow, HardwareClassRow, HostRow
+from tracker.store.tables import EnvironmentRow, HardwareClassRow, HostRow, RunRow
 
 
 def save_hardware_class(session: Session, *, fingerprint: str, slug: str, labels: str) -> int:
@@ -52,3 +53,9 @@ def hardware_of_host(session: Session, slug: str) -> tuple[int, str] | None:
 def hardware_labels(session: Session, hardware_class_id: int) -> str:
     """Return the labels of a hardware class, as canonical JSON."""
     return session.exec(select(HardwareClassRow.labels).where(HardwareClassRow.id == hardware_class_id)).one()
+
+
+def count_running(session: Session, host_id: int) -> int:
+    """Return how many runs are on a host now."""
+    statement = select(func.count()).select_from(RunRow).where(RunRow.host_id == host_id, RunRow.state == "running")
+    return session.exec(statement).one()

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from sqlalchemy import update
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from tracker.errors import UserError
 from tracker.store import audit
@@ -35,6 +36,13 @@ class Standing:
     window: MaintenanceRow | None
     """The maintenance that is going on."""
 
+    def state_at(self, now: datetime) -> str:
+        """Return its state in one word: that it was put into, else `maintenance` or `held` while it starts nothing."""
+        if self.state != READY:
+            return self.state
+        held = self.held_until is not None and now < self.held_until
+        return "maintenance" if self.window is not None else "held" if held else READY
+
     def obstacle(self, now: datetime) -> str | None:
         """Return why it starts nothing now; None where it does."""
         if self.state != READY:
@@ -53,19 +61,36 @@ def standing_of(session: Session, host_id: int, *, now: datetime, lock: bool = F
     """Return how a host stands; with `lock`, claims on it and changes of it wait for one another."""
     statement = select(HostRow).where(HostRow.id == host_id).execution_options(populate_existing=True)
     row = session.exec(statement.with_for_update(key_share=True) if lock else statement).one()
-    window = session.exec(
+    window = session.exec(_going_on(now).where(MaintenanceRow.host_id == host_id).limit(1)).first()
+    return make_standing(row, window)
+
+
+def list_standings(session: Session, *, now: datetime) -> list[tuple[HostRow, Standing]]:
+    """Return every host with how it stands, by name."""
+    windows: dict[int, MaintenanceRow] = {}
+    for window in session.exec(_going_on(now)).all():
+        windows.setdefault(window.host_id, window)
+    rows = session.exec(select(HostRow).order_by(col(HostRow.slug))).all()
+    return [(row, make_standing(row, windows.get(row.id or 0))) for row in rows]
+
+
+def _going_on(now: datetime) -> SelectOfScalar[MaintenanceRow]:
+    """Return the query of the windows that are going on, the one that ends last first."""
+    return (
         select(MaintenanceRow)
         .where(
-            MaintenanceRow.host_id == host_id,
             col(MaintenanceRow.lifted_at).is_(None),
             col(MaintenanceRow.starts_at) <= now,
             col(MaintenanceRow.ends_at) > now,
         )
         .order_by(col(MaintenanceRow.ends_at).desc())
-        .limit(1)
-    ).first()
+    )
+
+
+def make_standing(row: HostRow, window: MaintenanceRow | None) -> Standing:
+    """Return how the host of a row stands, with the maintenance that is going on."""
     return Standing(
-        host_id=host_id,
+        host_id=row.id or 0,
         slug=row.slug,
         slots=row.slots,
         pools=tuple(json.loads(row.pools)),

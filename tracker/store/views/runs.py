@@ -125,6 +125,7 @@ def list_runs(
     state: str | None = None,
     component: str | None = None,
     release: str | None = None,
+    host: str | None = None,
     text: str | None = None,
     limit: int = 100,
     cursor: str | None = None,
@@ -133,7 +134,8 @@ def list_runs(
     if state and state not in RUN_STATES:
         raise UserError(f"state: expected one of {', '.join(RUN_STATES)}, found {state[:40]!r}")
     statement = _select_runs().order_by(RUN.c.id.desc()).limit(check_limit(limit) + 1)
-    for column, value in ((RUN.c.state, state), (COMPONENT.c.slug, component), (RELEASE.c.identity, release)):
+    asked = ((RUN.c.state, state), (COMPONENT.c.slug, component), (RELEASE.c.identity, release), (HOST.c.slug, host))
+    for column, value in asked:
         if value:
             statement = statement.where(column == value)
     if before := read_cursor(cursor):
