@@ -15,6 +15,8 @@ EXACT = 160
 """Rows up to so many releases are searched at every place; longer ones where some window sees a step."""
 WINDOW_GAIN = 4.0
 """Squared z a step must reach in some window to be a candidate in a long row (two standard errors)."""
+BLOCK = 8192
+"""Releases whose neighbours are sorted at a time: as many as stay in the processor's cache."""
 OUTLIER_SHARE = 0.05
 """Share of releases that may be outliers, when asking how long a run of them chance makes."""
 
@@ -135,8 +137,11 @@ def run_median(values: Floats, starts: Ints) -> Floats:
         start, length = np.repeat(starts[chosen], lengths[chosen]), np.repeat(lengths[chosen], lengths[chosen])
         low = start + np.clip(places - start - width, 0, np.maximum(length - 2 * width - 1, 0))
         last = start + length - 1
-        near = np.stack([values[np.minimum(low + step, last)] for step in range(2 * width + 1)])
-        found[places] = np.partition(near, width, axis=0)[width]
+        for begin in range(0, len(places), BLOCK):
+            some = slice(begin, begin + BLOCK)
+            near = np.stack([values[np.minimum(low[some] + step, last[some])] for step in range(2 * width + 1)])
+            near.partition(width, axis=0)
+            found[places[some]] = near[width]
     return found
 
 
