@@ -16,6 +16,7 @@ from tracker.cli.__main__ import make_app
 from tracker.settings import (
     DockerSettings,
     HealthSettings,
+    KubernetesSettings,
     RegistrySettings,
     RuleSettings,
     Settings,
@@ -103,6 +104,7 @@ def settings_of(model: type[BaseModel], prefix: str = "") -> list[str]:
         *settings_of(SlackSettings, "slack."),
         *settings_of(DockerSettings, "docker."),
         *settings_of(SlurmSettings, "slurm."),
+        *settings_of(KubernetesSettings, "kubernetes."),
         *settings_of(HealthSettings, "health."),
         *settings_of(SourceSettings, "sources."),
         *settings_of(RegistrySettings, "registries."),

@@ -124,6 +124,8 @@ class App:
 
             more = self.settings.slurm.model_dump() if name == "slurm" else {}
             return {**more, "index_url": lambda: configured_index() or ""}
+        if name == "kubernetes":
+            return self.settings.kubernetes.model_dump()
         if name == "docker_engine":
             from tracker.engines import engine_options
 

@@ -125,6 +125,29 @@ class SlurmSettings(_Part):
     files_within_s: float = Field(120, ge=0, le=3600, description="Seconds until a node's files must be seen here")
 
 
+class KubernetesSettings(_Part):
+    """How the executor `kubernetes` asks for Jobs; the executor checks the texts."""
+
+    server: str = Field("", description="Address of the API: https://10.0.0.1:6443; empty inside the cluster")
+    namespace: str = Field("default", description="Namespace of the Jobs")
+    token_file: str = Field("", description="File with the bearer token; empty for the service account's")
+    ca_file: str = Field("", description="Certificates to trust; empty for the service account's or the usual ones")
+    node_selector: dict[str, str] = Field({}, description='Labels that a node must have: { gpu = "h200" }')
+    tolerations: list[dict[str, str]] = Field([], description="Taints that are tolerated: key, operator, value, effect")
+    pull_secrets: list[str] = Field([], description="Secrets for pulling images: ngc")
+    service_account: str = Field("", description="Service account of the pods; empty for the namespace's default")
+    gpu_resource: str = Field("nvidia.com/gpu", description="Name of a GPU as a resource")
+    cpus: str = Field("", description="Cores of a pod, request and limit: 16; empty for the suite's own limit")
+    memory: str = Field("", description="Memory of a pod, request and limit: 64Gi; empty for the suite's own limit")
+    host_paths: list[str] = Field([], description="Folders of the nodes that pods may read: /data/models:/models")
+    claims: list[str] = Field([], description="Volume claims that pods may read: models:/models")
+    ttl_s: int = Field(86_400, ge=60, description="Seconds that a finished Job stays in the cluster")
+    ask_every_s: float = Field(10, ge=0, le=3600, description="Seconds between two questions to the API about a run")
+    answer_within_s: float = Field(30, ge=0.1, le=600, description="Patience with one answer of the API, in seconds")
+    queue_limit_s: float = Field(86_400, ge=1, le=30 * 86_400, description="Seconds to wait for a node and an image")
+    files_within_s: float = Field(120, ge=0, le=3600, description="Seconds until a finished pod's log must be whole")
+
+
 class SourceSettings(BaseModel):
     """A release source that is watched whether or not a suite measures what it finds."""
 
@@ -247,6 +270,7 @@ class Settings(BaseSettings):
     slack: SlackSettings = Field(SlackSettings(), description="Slack")
     docker: DockerSettings = Field(DockerSettings(), description="How runs are measured in containers")
     slurm: SlurmSettings = Field(SlurmSettings(), description="How runs are handed to Slurm")
+    kubernetes: KubernetesSettings = Field(KubernetesSettings(), description="How runs are handed to Kubernetes")
     health: HealthSettings = Field(HealthSettings(), description="What the machine must be like before a run")
     sources: list[SourceSettings] = Field([], description="Release sources watched without a suite")
     registries: list[RegistrySettings] = Field([], description="Logins at container registries")
@@ -373,6 +397,7 @@ def _model_at(path: tuple[int | str, ...]) -> type[BaseModel]:
         "slack": SlackSettings,
         "docker": DockerSettings,
         "slurm": SlurmSettings,
+        "kubernetes": KubernetesSettings,
         "health": HealthSettings,
         "rules": RuleSettings,
         "sources": SourceSettings,

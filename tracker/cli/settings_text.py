@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 
 from tracker.settings import (
     DockerSettings,
+    KubernetesSettings,
     RegistrySettings,
     RuleSettings,
     Settings,
@@ -28,7 +29,12 @@ LISTS: tuple[tuple[str, str, type[BaseModel]], ...] = (
 )
 """Settings that are lists of tables."""
 
-TABLES: Mapping[str, type[BaseModel]] = {"slack": SlackSettings, "docker": DockerSettings, "slurm": SlurmSettings}
+TABLES: Mapping[str, type[BaseModel]] = {
+    "slack": SlackSettings,
+    "docker": DockerSettings,
+    "slurm": SlurmSettings,
+    "kubernetes": KubernetesSettings,
+}
 """Settings that are tables."""
 
 HEAD = """# Settings of the release regression tracker. Each line shows a default: take the `#` away to change it.

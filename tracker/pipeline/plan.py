@@ -69,8 +69,8 @@ def plan(context: Context, suite_name: str) -> int:
     return added
 
 
-ELSEWHERE = frozenset({"replay", "slurm"})
-"""Executors that measure on other machines: recorded results are played anywhere, and Slurm knows its nodes."""
+ELSEWHERE = frozenset({"replay", "slurm", "kubernetes"})
+"""Executors that measure on other machines: recorded results are played anywhere, and a cluster knows its nodes."""
 
 
 def hardware_problem(suite: Suite, place: Place) -> str | None:
