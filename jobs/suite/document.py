@@ -102,6 +102,7 @@ class Hardware(Table):
     gpus: int = Field(default=0, ge=0, le=1024, description="GPUs needed")
     gpu: str | None = Field(default=None, min_length=1, description="the GPU's name, as the driver gives it")
     min_memory_gb: float | None = Field(default=None, gt=0, description="host memory needed, in GB")
+    pool: Name | None = Field(default=None, description="the pool that the host must be in; without it any")
 
 
 class Output(Table):

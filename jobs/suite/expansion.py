@@ -116,6 +116,7 @@ def suite_revision(suite: Suite) -> str:
     decides = suite.model_dump(mode="json", exclude=judged_or_said)
     for limit in ("repeats", "timeout_s", "setup_timeout_s", "estimate_s", "output_limit_mb"):
         del decides["run"][limit]
+    del decides["hardware"]["pool"]  # which of the hosts that have what is needed: their hardware is known by itself
     if suite.run.container is None:  # a suite without the table keeps the revision it had before there was one
         del decides["run"]["container"]
     scripts = [asset.maker for asset in suite.run.asset]

@@ -311,9 +311,14 @@ def test_the_number_of_gpus_is_identity(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("repeats = 5", "repeats = 9"), ("timeout_s = 60", "timeout_s = 61"), ('title = "A suite"', 'title = "Other"')],
+    [
+        ("repeats = 5", "repeats = 9"),
+        ("timeout_s = 60", "timeout_s = 61"),
+        ('title = "A suite"', 'title = "Other"'),
+        ("[output]", '[hardware]\npool = "h200"\n\n[output]'),
+    ],
 )
-def test_repeats_limits_and_titles_change_neither_config_nor_revision(tmp_path: Path, old: str, new: str) -> None:
+def test_repeats_limits_titles_and_pools_change_neither_config_nor_revision(tmp_path: Path, old: str, new: str) -> None:
     before = load_suite(write(tmp_path))
     prints = [c.fingerprint for c in expand(before, python_minor="3.11")], suite_revision(before)
     after = load_suite(changed(tmp_path, old, new))

@@ -20,6 +20,7 @@ from tracker.settings import Settings
 from tracker.store import audit, catalog, runs
 from tracker.store.engine import Session
 from tracker.store.runs import PlannedRun
+from tracker.store.standing import DRAINING, standing_of
 from tracker.store.tables import BuildRow, ReleaseRow
 
 log = EventLog(__name__)
@@ -46,7 +47,7 @@ def plan(context: Context, suite_name: str) -> int:
     """Queue the runs that the suite wants and that are not there yet; return how many that were."""
     suite = load_suite(context.find_suite(suite_name))
     place = context.place()
-    if problem := obstacle(suite, context.settings, place):
+    if problem := obstacle(suite, context.settings, place) or service_problem(context, suite):
         log.warning("plan.no_host", suite=suite.name, why=problem)
         return 0
     configs = configs_here(suite, context.settings, place)
@@ -86,6 +87,19 @@ def hardware_problem(suite: Suite, place: Place) -> str | None:
     if needs.min_memory_gb and place.memory_bytes and place.memory_bytes < needs.min_memory_gb * 1e9:
         return f"the suite needs {needs.min_memory_gb:g} GB of memory, this host has {place.memory_bytes / 1e9:.0f} GB"
     return None
+
+
+def service_problem(context: Context, suite: Suite) -> str | None:
+    """Return why this host is not in service for the suite: it is draining, or not in the pool that is asked for."""
+    host_id, pool = context.place().host_id, suite.hardware.pool
+    with context.store.read() as session:
+        host = standing_of(session, host_id, now=context.clock.now())
+    if host.state == DRAINING:
+        return host.obstacle(context.clock.now())
+    if pool is None or pool in host.pools:
+        return None
+    known = f"is in {', '.join(host.pools)}" if host.pools else "is in no pool"
+    return f"the suite asks for pool {pool}, host {host.slug} {known}; `tracker hosts add --pool {pool}` puts it there"
 
 
 def configs_here(suite: Suite, settings: Settings, place: Place) -> tuple[Config, ...]:
@@ -195,4 +209,6 @@ def require_suite(context: Context, name: str) -> Suite:
     suite = load_suite(context.find_suite(name))
     if problem := obstacle(suite, context.settings, context.place()):
         raise UserError(f"suite {name}: {problem}; run it on a host that has what it needs")
+    if problem := service_problem(context, suite):
+        raise UserError(f"suite {name}: {problem}")
     return suite
