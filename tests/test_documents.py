@@ -18,6 +18,7 @@ from tracker.settings import (
     HealthSettings,
     KubernetesSettings,
     RegistrySettings,
+    ReleaseNotesSettings,
     RuleSettings,
     Settings,
     SlackSettings,
@@ -108,6 +109,7 @@ def settings_of(model: type[BaseModel], prefix: str = "") -> list[str]:
         *settings_of(HealthSettings, "health."),
         *settings_of(SourceSettings, "sources."),
         *settings_of(RegistrySettings, "registries."),
+        *settings_of(ReleaseNotesSettings, "release_notes."),
         *settings_of(RuleSettings, "rules."),
     ],
 )

@@ -25,12 +25,12 @@ from jobs.suite import find_suite
 from tracker.clock import Clock, SystemClock
 from tracker.errors import UserError
 from tracker.pipeline import requests
-from tracker.pipeline.context import Context, Place
+from tracker.pipeline.context import Context, NotesSource, Place
 from tracker.pipeline.exclusions import exclude, include
 from tracker.pipeline.reports import summaries_of
 from tracker.pipeline.statistics import OwnStatistics, Statistics, StatisticsProcess
 from tracker.pipeline.triage import triage
-from tracker.settings import Settings, load_settings
+from tracker.settings import ReleaseNotesSettings, Settings, load_settings
 from tracker.store import hosts, tokens
 from tracker.store.engine import Store, open_store
 
@@ -61,6 +61,7 @@ class App:
             place=lambda: self.place,
             find_suite=self.find_suite,
             open_source=self.open_source,
+            open_release_notes=self.open_release_notes,
             open_executor=self.open_executor,
             open_sink=self.open_sink,
             sink_is_set_up=self.sink_is_set_up,
@@ -106,6 +107,12 @@ class App:
             more = {"component": component, "find_access": access, "cache": cache}
         source: ReleaseSource = plugins.load("source", kind).create(given, **more)
         return source
+
+    def open_release_notes(self, entry: ReleaseNotesSettings) -> NotesSource:
+        """Return where the notes that an entry of the settings names are read, with the token that it names."""
+        from tracker.registries import open_release_notes
+
+        return open_release_notes(entry, cache=self.settings.home / "cache" / "release_notes")
 
     def open_executor(self, name: str) -> Executor:
         """Return the executor of this name; all its attempts lie under the home folder."""

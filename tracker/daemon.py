@@ -22,6 +22,7 @@ from tracker.pipeline.execute import advance, put_back, recover
 from tracker.pipeline.ingest import ingest
 from tracker.pipeline.notify import notify
 from tracker.pipeline.plan import plan
+from tracker.pipeline.release_notes import ask_for_notes
 from tracker.pipeline.summarize import summarize
 from tracker.pipeline.watch import ask_source, watch, watched_sources
 
@@ -58,6 +59,8 @@ class Daemon:
         self._lock = take_folder(self._app.settings.home)
         recover(self._app.context)
         self._every("look", LOOK_EVERY_S, self.look)
+        if self._app.settings.release_notes:
+            self._every("read_notes", LOOK_EVERY_S, self.read_notes)
         self._every("work", WORK_EVERY_S, self.work)
         self._every("judge", JUDGE_EVERY_S, self.judge)
         self._scheduler.start()
@@ -94,6 +97,16 @@ class Daemon:
                     self._soon("work")
             except JobsError as error:
                 log.warning("suite.left_out", suite=suite, why=str(error))
+
+    def read_notes(self) -> None:
+        """Ask for the release notes that are due; by itself, so that no release waits for them."""
+        for entry in self._app.settings.release_notes:
+            if self._stopping.is_set():
+                return
+            try:
+                ask_for_notes(self._app.context, entry)
+            except JobsError as error:
+                log.warning("release_notes.failed", component=entry.component, why=str(error))
 
     def work(self) -> None:
         """Run benchmarks until none is left."""

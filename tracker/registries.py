@@ -1,12 +1,15 @@
-"""From the settings to the logins at container registries, each password read where the settings say it is."""
+"""From the settings to the logins at registries and publishers, each secret read where the settings say it is."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from jobs.errors import UserError
+from jobs.release_notes.github import GitHubReleases
+from jobs.release_notes.names import API
 from jobs.sources.oci_registry import Login, RegistryAccess, find_login, read_host, read_repository
-from tracker.settings import RegistrySettings, Settings
+from tracker.settings import RegistrySettings, ReleaseNotesSettings, Settings
 
 
 def find_access(settings: Settings, host: str) -> RegistryAccess | None:
@@ -33,6 +36,22 @@ def login_for(settings: Settings, reference: str) -> tuple[str, str] | None:
     repository = read_repository(folder + slash + last.partition(":")[0])
     login = find_login(repository, find_access(settings, repository.host))
     return (login.username, login.password) if login else None
+
+
+def open_release_notes(entry: ReleaseNotesSettings, *, cache: Path) -> GitHubReleases:
+    """Return where an entry's notes are read; UserError where the variable it names for the token is not set.
+
+    The usual variable is for GitHub itself: another server must be given its own by name.
+    """
+    usual = "GITHUB_TOKEN" if entry.api == API else ""
+    name = entry.token_variable or usual
+    token = os.environ.get(name, "").strip() if name else ""
+    if entry.token_variable and not token:
+        raise UserError(
+            f"[[release_notes]] {entry.component}: the variable {name} is not set; set it to the token, or leave "
+            "token_variable out"
+        )
+    return GitHubReleases(entry.repository, api=entry.api, token=token or None, token_name=name, cache=cache)
 
 
 def _read_login(registry: RegistrySettings) -> Login | None:

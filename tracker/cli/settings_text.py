@@ -15,6 +15,7 @@ from tracker.settings import (
     DockerSettings,
     KubernetesSettings,
     RegistrySettings,
+    ReleaseNotesSettings,
     RuleSettings,
     Settings,
     SlackSettings,
@@ -25,6 +26,7 @@ from tracker.settings import (
 LISTS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("sources", "What is watched without a suite; several [[sources]] may stand one after another.", SourceSettings),
     ("registries", "Logins at container registries; one [[registries]] for each.", RegistrySettings),
+    ("release_notes", "Where publishers write about their releases; one [[release_notes]] each.", ReleaseNotesSettings),
     ("rules", "Who is told of what; several [[rules]] may stand one after another.", RuleSettings),
 )
 """Settings that are lists of tables."""

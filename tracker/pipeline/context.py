@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from alerts.protocol import Sink
 from jobs.protocols import Executor, ReleaseSource
+from jobs.release_notes.note import NotesAnswer
 from tracker.clock import Clock
 from tracker.pipeline.statistics import Statistics
-from tracker.settings import Settings
+from tracker.settings import ReleaseNotesSettings, Settings
 from tracker.store.engine import Store
+
+
+class NotesSource(Protocol):
+    """Lists what a publisher writes about its releases. Raises `TryLater` or `UserError`, never returns half a list."""
+
+    def list_notes(self) -> NotesAnswer: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +47,7 @@ class Context:
     find_suite: Callable[[str], Path]
     open_source: Callable[[str, Mapping[str, Any], str], ReleaseSource]
     """Takes the kind of source, its options and the component whose releases it lists."""
+    open_release_notes: Callable[[ReleaseNotesSettings], NotesSource]
     open_executor: Callable[[str], Executor]
     open_sink: Callable[[str], Sink | None]
     """Returns None for a sink that is not set up."""

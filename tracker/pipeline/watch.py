@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobs.errors import JobsError, TryLater
+from jobs.errors import JobsError
 from jobs.protocols import PublishedBuild, SourceAnswer
 from jobs.releases import read_tag
 from jobs.suite import Suite, load_suite
 from tracker.logs import EventLog
 from tracker.pipeline.context import Context
+from tracker.pipeline.cursors import is_due, note_answer, note_problem
 from tracker.store import audit, catalog
 from tracker.store.engine import Session
-from tracker.store.tables import CursorRow
 
 log = EventLog(__name__)
 
@@ -89,12 +89,15 @@ def ask_source(context: Context, watched: Watched, *, force: bool = False) -> Lo
     now = context.clock.now()
     with context.store.write() as session:
         cursor = catalog.cursor_of(session, watched.name)
-        if not force and not _is_due(cursor, timedelta(seconds=context.settings.watch_every_s), now):
+        every = timedelta(seconds=context.settings.watch_every_s)
+        if not force and not is_due(cursor, every, now, after_trouble=RETRY_AFTER):
             return Look()
     try:
         answer = context.open_source(watched.kind, watched.options, watched.component).list_builds()
     except JobsError as error:
-        _note_problem(context, watched, error, now)
+        with context.store.write() as session:
+            note_problem(session, watched.name, error, now)
+        log.warning("source.unavailable", source=watched.shown, why=str(error))
         if force:
             raise
         return Look()
@@ -103,31 +106,11 @@ def ask_source(context: Context, watched: Watched, *, force: bool = False) -> Lo
     return Look(new_builds=new, builds=len(answer.builds), left_out=answer.left_out, unreadable=answer.unreadable)
 
 
-def _is_due(cursor: CursorRow, every: timedelta, now: datetime) -> bool:
-    """Return whether a source is to be asked: after its time, earlier where it failed, never while it said not to."""
-    if cursor.ask_after is not None and now < cursor.ask_after:
-        return False
-    wait = every if cursor.problem is None else min(every, RETRY_AFTER)
-    return cursor.asked_at is None or now - cursor.asked_at >= wait
-
-
-def _note_problem(context: Context, watched: Watched, error: JobsError, now: datetime) -> None:
-    after_s = error.after_s if isinstance(error, TryLater) else None
-    with context.store.write() as session:
-        cursor = catalog.cursor_of(session, watched.name)
-        cursor.asked_at, cursor.problem = now, str(error)
-        cursor.ask_after = None if after_s is None else now + timedelta(seconds=after_s)
-    log.warning("source.unavailable", source=watched.shown, why=str(error))
-
-
 def _keep_answer(session: Session, watched: Watched, answer: SourceAnswer, *, now: datetime, who: str) -> int:
     """Store what is new in one transaction; what was there before the first answer is history."""
     cursor = catalog.cursor_of(session, watched.name)
     first_answer = cursor.answered_at is None
-    unchanged = cursor.cursor == answer.cursor
-    cursor.asked_at, cursor.answered_at, cursor.problem, cursor.cursor = now, now, None, answer.cursor
-    cursor.ask_after = None
-    if unchanged:
+    if not note_answer(cursor, answer.cursor, now):
         return 0
     component = watched.component
     new = keep_builds(session, component, answer.builds, now=now, who=who, historic=first_answer)

@@ -18,6 +18,7 @@ from alerts.protocol import Outgoing, Receipt, Sink
 from jobs.content import Content
 from jobs.intake import Arrival
 from jobs.protocols import JobOutcome, JobOutput, JobSpec, JobState, JobStatus, PublishedBuild, SourceAnswer
+from jobs.release_notes.note import NotesAnswer, ReleaseNote
 from tracker.pipeline.analyze import analyze
 from tracker.pipeline.context import Context, Place
 from tracker.pipeline.deliver import deliver
@@ -214,6 +215,22 @@ def spread(level: float, version: str, repeat: int) -> float:
     return level * (1 + (digits[0] - 127.5) / 127.5 * 0.005)
 
 
+class Publisher:
+    """What is written about releases; `trouble` is raised instead where it is set."""
+
+    def __init__(self) -> None:
+        self.notes: list[ReleaseNote] = []
+        self.is_whole = True
+        self.trouble: Exception | None = None
+        self.asked = 0
+
+    def list_notes(self) -> NotesAnswer:
+        self.asked += 1
+        if self.trouble:
+            raise self.trouble
+        return NotesAnswer(notes=tuple(self.notes), is_whole=self.is_whole)
+
+
 class Service:
     """One service folder with its steps. `levels` says what each version measures, `plays` what else may happen."""
 
@@ -225,6 +242,7 @@ class Service:
         self.plays: dict[str, list[Play]] = {}
         """Version -> what its attempts come to, in order; after that its level."""
         self.executor = Executor(folder=home / "attempts", script=self._play)
+        self.publisher = Publisher()
         self.sinks: dict[str, Sink] = {"console": Recorder("console")}
         self.suites = home / "suites"
         (self.suites / "programs").mkdir(parents=True, exist_ok=True)
@@ -246,6 +264,7 @@ class Service:
             place=lambda: self.place,
             find_suite=lambda name: self.suites / f"{name}.toml",
             open_source=lambda kind, options, component: self.source,
+            open_release_notes=lambda entry: self.publisher,
             open_executor=lambda name: self.executor,
             open_sink=self.sinks.get,
             sink_is_set_up=lambda name: name in self.sinks,

@@ -15,6 +15,7 @@ from tracker.store.views.alerts import AlertItem, list_alerts
 from tracker.store.views.builds import Build, load_builds
 from tracker.store.views.levels import ReleaseName, count_builds, explain_obstacle
 from tracker.store.views.plain import Page, check_limit, match_words, read_cursor, read_json, table
+from tracker.store.views.release_notes import Notes, find_notes
 from tracker.store.views.runs import RunItem, list_runs
 
 RELEASE, COMPONENT, BUILD, RUN = table("release"), table("component"), table("build"), table("run")
@@ -59,6 +60,8 @@ class ReleaseDetail:
     """Measured releases of the component, newest first: what it can be compared with."""
     summaries: tuple[Mapping[str, Any], ...]
     """The stored summaries, one a hardware class, as `alerts.summary_formats.to_dict` gave them."""
+    notes: Notes | None = None
+    """What its publisher writes about it, None where nothing is known of that."""
 
 
 def list_releases(
@@ -205,6 +208,7 @@ def show_release(
         environments=_load_environments(session, row.id),
         others=tuple(name for name in list_measured(session).get(component, ()) if name.identity != identity),
         summaries=load_summaries(session, component, identity, against=against),
+        notes=find_notes(session, component, identity),
     )
 
 
