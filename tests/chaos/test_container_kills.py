@@ -151,10 +151,16 @@ def test_no_kill_leaves_a_container_or_measures_a_run_twice(
     print(f"kills: {dict(where)}; attempts: {dict(attempts)}; Ctrl-C took {took_s:.1f} s")
     assert where.total() == kills
     assert service.states() == {"done": service.planned}
-    assert attempts == {"ok": service.planned}, "an attempt was lost although its container lived on"
+    engine_kills = sum(count for what, count in where.items() if "engine" in what)
+    assert attempts["ok"] == service.planned
+    assert set(attempts) <= {"ok", "infra_failed", "lost"}, (
+        "an engine killed in the middle of a start may spoil that start"
+    )
+    assert attempts.total() - attempts["ok"] <= engine_kills, "an attempt was lost although its container lived on"
     assert service.ask("SELECT count(*), count(DISTINCT run_id) FROM measurement") == [(service.planned,) * 2]
-    assert set(Counter(service.podman.started()).values()) == {1}, "a container was started twice"
-    assert len(service.podman.started()) == service.planned
+    started = Counter(service.podman.started())
+    assert set(started.values()) == {1}, "a container was started twice"
+    assert len(started) <= attempts.total()
     assert service.podman.containers() == []
     assert service.podman.run("volume", "ls", "--quiet").split() == []
     assert service.processes() == {}
