@@ -67,6 +67,9 @@ class Near:
     @property
     def cure(self) -> str:
         """Return what to do so that the series may be held against the reference."""
+        lost = [one.name for one in self.differences if one.published is None]
+        if lost:
+            return f"nothing: the row does not state its {', '.join(lost)}"
         unsaid = [_label_of(one) for one in self.differences if one.measured is None]
         other = [_wanted(one) for one in self.differences if one.measured is not None]
         parts = []
@@ -167,6 +170,7 @@ def find_differences(
     labels, printed = measured.labels, one.printed
     yield from _differ("GPU", measured.gpu, one.gpu, same_gpu)
     yield from _differ("GPU count", used, printed.gpus)
+    yield from _unsaid(measured, one, used, parallelism)
     yield from _differ("precision", _precision(labels), printed.precision, _same_precision)
     yield from _differ("parallelism", parallelism, printed.parallelism, _same_parallelism)
     for name, label, published in (
@@ -204,6 +208,32 @@ def _differ(
     own = None if measured is None else str(measured)
     if own is None or not (same(own, str(published)) if same else own == str(published)):
         yield Difference(name=name, measured=own, published=str(published))
+
+
+def _unsaid(measured: Measured, one: Reference, used: int | None, parallelism: str | None) -> Iterator[Difference]:
+    """Yield what the row would have to state and does not, as where it has lost a cell: it is not taken for alike.
+
+    GPU and count always; of MLPerf the scenario, which fixes the rest; else the lengths of what makes tokens, and
+    whatever the series states.
+    """
+    labels, printed = measured.labels, one.printed
+    tokens = one.canonical is not None and "tok_s" in one.canonical.metric
+    wanted: list[tuple[str, object, object, bool]] = [
+        ("GPU", measured.gpu, one.gpu, True),
+        ("GPU count", used, printed.gpus, True),
+        ("scenario", labels.get("scenario"), printed.scenario, printed.mlperf),
+    ]
+    if not printed.mlperf:
+        wanted += [
+            ("ISL", labels.get("isl"), printed.isl, tokens),
+            ("OSL", labels.get("osl"), printed.osl, tokens),
+            ("batch", labels.get("batch"), printed.batch, False),
+            ("precision", _precision(labels), printed.precision, False),
+            ("parallelism", None if parallelism == "TP1" else parallelism, printed.parallelism, False),
+        ]
+    for name, own, published, must in wanted:
+        if published is None and (must or own is not None):
+            yield Difference(name=name, measured=None if own is None else str(own), published=None)
 
 
 def _beside_the_page(labels: Mapping[str, Label]) -> Iterator[Difference]:

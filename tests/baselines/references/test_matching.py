@@ -149,3 +149,20 @@ def test_batches_of_trtexec_are_held_against_samples_where_the_shape_says_how_ma
         other = Measured(labels={**labels, "input_shape": shape}, metric="req_s", value=275.0, gpu="NVIDIA H200")
         (near,) = match_series(other, [one]).near
         assert [difference.name for difference in near.differences] == ["what is counted"]
+
+
+@pytest.mark.parametrize("name", ["isl", "osl", "gpus", "gpu", "precision", "parallelism"])
+def test_a_row_that_lost_what_it_would_have_to_state_is_never_matched(name: str) -> None:
+    whole = next(one for one in SHIPPED if one.printed.isl and one.printed.parallelism == "TP4")
+    lost = derive(replace(whole.printed, **{name: None}, **({"gpu_version": None} if name == "gpu" else {})))
+    if lost.canonical is None:
+        pytest.fail("the figure itself is not touched")
+    found = match_series(twin(whole), [lost])
+    assert found.exact == ()
+    assert [one.published for one in found.near[0].differences] == [None]
+    assert "the row does not state its" in found.near[0].cure
+
+
+def test_a_row_of_mlperf_without_a_scenario_is_never_matched() -> None:
+    whole = next(one for one in SHIPPED if one.printed.mlperf)
+    assert match_series(twin(whole), [derive(replace(whole.printed, scenario=None))]).exact == ()
