@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from baselines.references.figures import is_bare_number, is_figure, is_nothing, names_unit
+from baselines.references.figures import NUMBER, is_bare_number, is_figure, is_nothing, is_rate, names_unit
+from baselines.references.grids import Grid
 
 OTHER = "other"
 MISFIT = 10.0
@@ -21,14 +22,19 @@ _HEADINGS: tuple[tuple[str, str], ...] = (
     ("target_accuracy", r"accuracy"),
     ("qsl", r"\bqsl\b"),
     ("gpu_version", r"^(gpu|accelerator) (version|type|model|name|variant)$"),
-    ("gpu", r"^(number of |# ?)?(gpus?|accelerators?)( count)?$"),
+    ("gpus", r"^(number of |num |no\.? of |# ?)(gpus?|accelerators?)$|^(gpus?|accelerators?) (count|number)$"),
+    ("gpu", r"^(gpus?|accelerators?)$"),
+    ("efficiency", r"efficien|per watt"),
+    ("value", r"throughput|performance|tokens?/s|^result$"),
     ("isl", r"^(isl|(input|prompt|context)( sequence| token)? ?(length|len|size|tokens?))\b"),
     ("osl", r"^(osl|(output|generation)( sequence| token)? ?(length|len|size|tokens?))\b(?!.*\b(per|sec|s)\b)"),
-    ("efficiency", r"efficien|per watt"),
     ("batch", r"^batch"),
-    ("value", r"throughput|performance|tokens?/s|^result$"),
     ("latency", r"latency"),
     ("model", r"^(network|model)s?( name)?$"),
+    ("tp", r"^tp( size)?$|^tensor parallel"),
+    ("pp", r"^pp( size)?$|^pipeline parallel"),
+    ("ep", r"^ep( size)?$|^expert parallel"),
+    ("dp", r"^dp( size)?$|^data parallel"),
     ("parallelism", r"parallel"),
     ("precision", r"precision|^data ?type$|^dtype$|^quanti[sz]ation$"),
     ("framework", r"^(framework|software|library|engine|backend)( version)?$"),
@@ -40,7 +46,8 @@ _HEADINGS: tuple[tuple[str, str], ...] = (
 _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _HEADINGS)
 
 GPU_COUNT = re.compile(r"^(\d{1,6})\s*[x×]\s*(\S.*)$", re.IGNORECASE)
-WHOLE = re.compile(r"^\d{1,3}(?:,\d{3})+$|^\d{1,12}$")
+WHOLE = re.compile(r"^[1-9]\d{0,2}(?:,\d{3})+$|^[1-9]\d{0,11}$")
+_SECOND_COUNT = re.compile(r"^\d+\s*[x×]\s|^\d+[x×]|\s[x×]\s*\d+\)?$|\(\d+[x×]\)$", re.IGNORECASE)
 _GPU_NAME = re.compile(r"\b(?:GB|GH|VR|MI|[BHARVLT])\d{1,3}[A-Z]?\b|\bRTX\b|\bGPU\b", re.IGNORECASE)
 _PARALLELISM = re.compile(r"^(?:(?:TP|PP|EP|DP|DEP|TEP|CP|ADP)\s*[-=]?\s*\d+[\s,+/x]*)+$", re.IGNORECASE)
 _PRECISION = re.compile(
@@ -51,7 +58,7 @@ _CONTAINER = re.compile(r"^(?:\S+[:/])?\d{2}\.\d{1,2}(?:-\S+)?$|^\S+/\S+:\S+$")
 _ACCURACY = re.compile(r"\d ?%|\brange\b|=\s*\d|>=|≥|\b(?:WER|AUC|ROUGE|FID|mAP|F1)\b", re.IGNORECASE)
 _CONSTRAINT = re.compile(r"TTFT|TPOT|^[\d.,]+\s*(?:ms|s|sec|seconds?)\b", re.IGNORECASE)
 _PER_WATT = re.compile(r"/\s*(?:watt|w|joule|j)\b", re.IGNORECASE)
-_LATENCY = re.compile(r"^[<>~]?\s*[\d,]*\.?\d+\s*(?:ms|s|sec|us)?$", re.IGNORECASE)
+LATENCY = re.compile(rf"^({NUMBER})\s*(ms|s|sec|us)?$", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -64,10 +71,20 @@ def find_field(heading: str) -> str:
 
 
 def find_fields(header: Sequence[str]) -> tuple[str, ...]:
-    """Return the field of each column; of two columns that name one field the first has it."""
+    """Return the field of each column; of two columns that name one field the first has it.
+
+    Of `GPU` and `GPUs` the latter is their number; a number of GPUs alone may name them too (`8x H200`).
+    """
+    named = [find_field(heading) for heading in header]
+    if named.count("gpu") > 1 and "gpus" not in named:
+        several = [
+            place for place, name in enumerate(named) if name == "gpu" and header[place].strip("* ")[-1:] in "sS"
+        ]
+        named = ["gpus" if place in several[:1] else name for place, name in enumerate(named)]
+    if "gpus" in named and "gpu" not in named:
+        named[named.index("gpus")] = "gpu"
     fields: list[str] = []
-    for heading in header:
-        name = find_field(heading)
+    for name in named:
         fields.append(name if name not in fields else OTHER)
     return tuple(fields)
 
@@ -85,6 +102,11 @@ def is_header(cells: Sequence[str]) -> bool:
         return False
     known = set(find_fields(cells)) - {OTHER}
     return {"model", "value"} <= known and len(known) >= 4
+
+
+def holds_figures(grid: Grid) -> bool:
+    """Return whether a table prints rates, under whatever headings."""
+    return any(is_rate(cell) for row in grid.rows for cell in row.cells)
 
 
 def fit(field: str, cell: str) -> float:
@@ -144,8 +166,10 @@ def _fit_gpu_version(cell: str) -> float:
 
 
 def _fit_gpu(cell: str) -> float:
-    if GPU_COUNT.match(cell) and not is_figure(cell):
-        return 0.0
+    if count := GPU_COUNT.match(cell):
+        return MISFIT if is_figure(cell) or not int(count[1]) or _SECOND_COUNT.search(count[2]) else 0.0
+    if _SECOND_COUNT.search(cell):
+        return MISFIT
     return 1.0 if _GPU_NAME.search(cell) and len(cell) < 30 else MISFIT
 
 
@@ -169,6 +193,11 @@ _FITS: Mapping[str, Callable[[str], float]] = {
     "model": lambda cell: _fit_text(cell, unlike=(*_OTHER_LOOKS, _CONSTRAINT)),
     "value": _fit_value,
     "gpu": _fit_gpu,
+    "gpus": _must(WHOLE),
+    "tp": _must(WHOLE),
+    "pp": _must(WHOLE),
+    "ep": _must(WHOLE),
+    "dp": _must(WHOLE),
     "gpu_version": _fit_gpu_version,
     "system": _fit_system,
     "qsl": _must(WHOLE),
@@ -180,7 +209,7 @@ _FITS: Mapping[str, Callable[[str], float]] = {
     "dataset": _fit_dataset,
     "scenario": _fit_text,
     "efficiency": _fit_efficiency,
-    "latency": _must(_LATENCY),
+    "latency": _must(LATENCY),
     "container": _must(_CONTAINER),
     "precision": _must(_PRECISION),
     "framework": _must(_FRAMEWORK),

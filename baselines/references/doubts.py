@@ -55,7 +55,10 @@ def _doubt_figure(one: Reference) -> Flag | None:
         found = repr(unit) if unit else "nothing that is one"
         return Flag(code="figure_missing", reason=f"the page prints {found} where the figure stands")
     if unit is None or read_unit(unit) is None:
-        return Flag(code="unit_unknown", reason=f"the figure's unit is {unit!r}: no metric of ours is in it")
+        told = f"the figure's unit is {unit!r}: no metric of ours is in it" if unit else "the figure has no unit"
+        return Flag(code="unit_unknown", reason=told)
+    if not Fraction(number):
+        return Flag(code="figure_zero", reason=f"the page prints {number} {unit}, which no system delivers")
     return None
 
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 from jobs.metrics import Direction, find_metric
 from jobs.units import convert
 
-_NUMBER = r"(?:\d{1,3}(?:[,\u00a0\u202f']\d{3})+|\d{1,15})(?:\.\d{1,12})?|\.\d{1,12}"
-_FIGURE = re.compile(rf"^(?P<number>{_NUMBER})(?![\d.,])\s*(?P<unit>.*)$")
+NUMBER = r"(?:\d{1,3}(?:[,\u00a0\u202f']\d{3})+|\d{1,15})(?:\.\d{1,12})?|\.\d{1,12}"
+_FIGURE = re.compile(rf"^(?P<number>{NUMBER})(?![\d.,])\s*(?P<unit>.*)$")
 _GROUPS = re.compile(r"[,\u00a0\u202f']")
 _NOTHING = frozenset({"", "-", "–", "—", "n/a", "na", "none", "tbd", "--"})
 _COUNTED = {
@@ -65,7 +65,7 @@ def is_nothing(text: str) -> bool:
 
 def split_figure(text: str) -> tuple[str | None, str | None]:
     """Return number (no separators) and unit as printed; None for what is not there. (None, None): not a figure."""
-    match = _FIGURE.match(text.strip().lstrip("~≈ "))
+    match = _FIGURE.match(text.strip())
     if match is None:
         return None, (text.strip() if read_unit(text) is not None else None)
     return _GROUPS.sub("", match["number"]), match["unit"].strip() or None
@@ -75,6 +75,13 @@ def is_figure(text: str) -> bool:
     """Return whether a text is a number with a unit that is known."""
     number, unit = split_figure(text)
     return number is not None and unit is not None and read_unit(unit) is not None
+
+
+def is_rate(text: str) -> bool:
+    """Return whether a text is a number with the unit of a rate."""
+    number, unit = split_figure(text)
+    known = read_unit(unit) if number is not None and unit is not None else None
+    return known is not None and known.counted != "time"
 
 
 def names_unit(text: str) -> bool:

@@ -14,6 +14,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _LINK = re.compile(r"\[([^\[\]]{0,200})\]\([^()]{0,500}\)")
 _BLANKS = re.compile(r"\s+")
 _MARKS = re.compile(r"^[*†‡]+|[*†‡]+$")
+_RAISED = re.compile(r"\s*<sup\b[^<>]{0,200}>(.*?)(?:</sup\s*>|$)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +37,13 @@ class Grid:
 
 
 def clean_cell(text: str) -> str:
-    """Return the text of a cell on one line, without marks of footnotes, emphasis, links and HTML."""
+    """Return the text of a cell on one line, without marks of footnotes, emphasis, links and HTML.
+
+    What is raised above a number stays apart from it: `345<sup>2</sup>` is `345^2`, never 3452.
+    """
     text = text.replace("\\|", "|")
     if "<" in text:
+        text = _RAISED.sub(_lower, text)
         text = _TAG.sub("", _BREAK.sub(" ", text))
     if "&" in text:
         text = html.unescape(text)
@@ -46,3 +51,10 @@ def clean_cell(text: str) -> str:
         text = _LINK.sub(r"\1", text)
     text = _BLANKS.sub(" ", text.replace("\u200b", "")).strip()
     return _MARKS.sub("", text).strip()
+
+
+def _lower(raised: re.Match[str]) -> str:
+    """Return what stands for raised text: nothing after a word (a footnote), `^2` after a number."""
+    content = _TAG.sub("", raised[1]).strip(" *†‡")
+    before = raised.string[: raised.start()].rstrip()
+    return f"^{content}" if content and before[-1:].isdigit() else ""

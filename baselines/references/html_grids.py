@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from baselines.references.columns import is_header
+from baselines.references.columns import holds_figures, is_header
 from baselines.references.grids import MOST_CELLS, Grid, GridRow, clean_cell
 
 _SILENT = frozenset({"script", "style", "template", "noscript", "svg", "head"})
 _BLOCKS = frozenset({"p", "div", "h1", "h2", "h3", "h4", "h5", "h6", "li", "ul", "section", "article", "br", "button"})
 _MOST_SPAN = 500
 _SPAN = re.compile(r"[0-9]{1,9}")
+_PARTS_OF_TABLES = frozenset({"table", "thead", "tbody", "tfoot", "tr", "td", "th"})
+"""Never taken for hidden: rows that a page's filter puts away are published all the same."""
+_EMPTY = frozenset({"br", "img", "input", "hr", "wbr", "col", "source", "link", "meta", "area", "embed", "track"})
+_NOT_SHOWN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -47,10 +51,14 @@ class _Reader(HTMLParser):
         self.open: list[_Table] = []
         self.between: list[str] = []
         self.silent = 0
+        self.hidden: list[str] = []
+        """Elements that are open within one that is not shown, such as the key that a table is sorted by."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _SILENT:
             self.silent += 1
+        elif self._hides(tag, attrs):
+            self.hidden += [] if tag in _EMPTY else [tag]
         elif tag == "table":
             self.open.append(_Table(line=self.getpos()[0], before=self._take_between()))
             self.tables.append(self.open[-1])
@@ -59,28 +67,42 @@ class _Reader(HTMLParser):
             self.open[-1].rows.append(_Row(line=self.getpos()[0]))
         elif self.open and tag in ("td", "th"):
             self._begin_cell(tag, dict(attrs))
+        elif tag == "sup":
+            self._add("<sup>")
         elif tag in _BLOCKS:
             self._add(" " if self.open else "\n")
 
     def handle_endtag(self, tag: str) -> None:
         if tag in _SILENT:
             self.silent = max(self.silent - 1, 0)
+        elif tag in self.hidden:
+            while self.hidden.pop() != tag:
+                pass  # what was left open within ends with it
         elif tag == "table" and self.open:
             self.open.pop()
         elif tag in ("td", "th", "tr") and self.open:
             self.open[-1].cell = None
+            self.hidden.clear()
+        elif tag == "sup":
+            self._add("</sup>")
         elif tag in _BLOCKS:
             self._add(" " if self.open else "\n")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in _SILENT:
+        if tag not in _SILENT and not (tag not in _EMPTY and self._hides(tag, attrs)):
             self.handle_starttag(tag, attrs)
 
     def handle_data(self, data: str) -> None:
-        if not self.silent:
+        if not self.silent and not self.hidden:
             self._add(data)
 
+    def _hides(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
+        """Return whether an element of a cell is not shown, or stands within one that is not."""
+        in_cell = bool(self.open) and self.open[-1].cell is not None
+        return in_cell and tag not in _PARTS_OF_TABLES and (bool(self.hidden) or _is_hidden(attrs))
+
     def _begin_cell(self, tag: str, attributes: dict[str, str | None]) -> None:
+        self.hidden.clear()
         table = self.open[-1]
         if not table.rows:
             table.rows.append(_Row(line=self.getpos()[0]))
@@ -100,6 +122,13 @@ class _Reader(HTMLParser):
         return tuple(" ".join(line.split()) for line in lines if line.strip())
 
 
+def _is_hidden(attributes: list[tuple[str, str | None]]) -> bool:
+    """Return whether a browser does not show an element, by what stands on it."""
+    return any(
+        name == "hidden" or (name == "style" and bool(_NOT_SHOWN.search(value or ""))) for name, value in attributes
+    )
+
+
 def _read_span(text: str | None) -> int:
     return min(max(int(text), 1), _MOST_SPAN) if text and _SPAN.fullmatch(text.strip()) else 1
 
@@ -111,7 +140,7 @@ def looks_like_html(text: str) -> bool:
 
 
 def read_html_grids(text: str) -> list[Grid]:
-    """Return the tables of figures in a web page, in their order; other tables are passed over."""
+    """Return the tables of a web page that hold figures, in their order, whether their headers are known or not."""
     opened = text.find("<!--", max(text.rfind("-->"), 0))
     if opened >= 0:
         text = text[:opened]  # a comment that is never closed hides the rest
@@ -119,7 +148,7 @@ def read_html_grids(text: str) -> list[Grid]:
     reader.feed(text)
     reader.close()
     grids = (_lay_out(table) for table in reader.tables)
-    return [grid for grid in grids if grid is not None and is_header(grid.header)]
+    return [grid for grid in grids if grid is not None and (is_header(grid.header) or holds_figures(grid))]
 
 
 def _lay_out(table: _Table) -> Grid | None:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from baselines.references.columns import is_header
 from baselines.references.doubts import doubt_rows
 from baselines.references.grids import MOST_ROWS, Grid
 from baselines.references.html_grids import looks_like_html, read_html_grids
 from baselines.references.mlperf import read_limits, vote_scenario
 from baselines.references.reference import Printed, Reference, derive
 from baselines.references.rows import read_rows
+from baselines.references.separators import doubt_separators
 from baselines.references.text_grids import read_text_grids
 
 MOST_CHARACTERS = 16_000_000
@@ -27,11 +29,15 @@ _ADDRESS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page's references in its order, how many tables it has, and its own address where it says one."""
+    """A page's references in its order, how many tables it has, and its own address where it says one.
+
+    `passed_over` are the tables that print rates under headings that are not known: (line, header).
+    """
 
     references: tuple[Reference, ...]
     tables: int
     address: str | None = None
+    passed_over: tuple[tuple[int, str], ...] = ()
 
 
 def read_page(text: str) -> Page:
@@ -43,18 +49,22 @@ def read_page(text: str) -> Page:
         raise ValueError(f"the page has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     web = looks_like_html(text)
-    grids = read_html_grids(text) if web else read_text_grids(text)
+    found = read_html_grids(text) if web else read_text_grids(text)
+    grids = [grid for grid in found if is_header(grid.header)]
+    passed_over = tuple((grid.line, " | ".join(grid.header)[:200]) for grid in found if not is_header(grid.header))
     if not grids:
+        other = f"; the header of line {passed_over[0][0]} is {passed_over[0][1]!r}" if passed_over else ""
         raise ValueError(
             "no table of figures was found: expected a header that names the model (Network or Model), the throughput"
-            " and two columns more (GPU, Server, Precision ...), with rows below it, as Markdown, tabs or HTML"
+            f" and two columns more (GPU, Server, Precision ...), with rows below it, as Markdown, tabs or HTML{other}"
         )
     if (rows := sum(len(grid.rows) for grid in grids)) > MOST_ROWS:
         raise ValueError(f"the page has {rows:,} rows; at most {MOST_ROWS:,} are read")
-    tables = [read_rows(grid, number) for number, grid in enumerate(grids, start=1)]
+    doubt = doubt_separators(grids)
+    tables = [read_rows(grid, number, doubt) for number, grid in enumerate(grids, start=1)]
     printed = [row for table in name_scenarios(grids, tables) for row in table]
     address = next((match[1] for pattern in _ADDRESS if (match := pattern.search(text))), None) if web else None
-    return Page(references=tuple(finish(printed)), tables=len(grids), address=address)
+    return Page(references=tuple(finish(printed)), tables=len(grids), address=address, passed_over=passed_over)
 
 
 def finish(printed: Sequence[Printed]) -> list[Reference]:

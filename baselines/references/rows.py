@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from baselines.references.alignment import align
-from baselines.references.columns import GPU_COUNT, MISFIT, OTHER, WHOLE, find_fields, fit
-from baselines.references.figures import is_nothing, read_unit, split_figure
+from baselines.references.columns import GPU_COUNT, LATENCY, MISFIT, OTHER, WHOLE, find_fields, fit
+from baselines.references.figures import is_nothing, is_rate, read_unit, split_figure
 from baselines.references.grids import Grid, GridRow
 from baselines.references.reference import Flag, Printed
 
@@ -22,10 +22,17 @@ _TEXTS = (
 )  # fmt: skip
 _WORDS = {
     "isl": "input length", "osl": "output length", "qsl": "QSL size", "batch": "batch size", "value": "throughput",
-    "gpu": "GPU", "gpu_version": "GPU version", "target_accuracy": "target accuracy", "constraints": "constraints",
+    "gpu": "GPU", "gpus": "number of GPUs", "gpu_version": "GPU version",
+    "target_accuracy": "target accuracy", "constraints": "constraints",
     OTHER: "a column that is not read",
 }  # fmt: skip
-_LATENCY = re.compile(r"^([\d,]*\.?\d+)\s*(ms|s|sec|us)?$", re.IGNORECASE)
+_PARALLEL = ("tp", "pp", "ep", "dp")
+_UNIT_OF_HEADING = re.compile(r"[(\[]([^()\[\]]+)[)\]]")
+_OWNER_OF_HEADING = re.compile(r"(?:/|\bper[ -])\s*(gpu|user)\b", re.IGNORECASE)
+_KIND_OF_HEADING = re.compile(r"\b(?:(total)[ -]tok|(input|prompt|prefill)\b)", re.IGNORECASE)
+_OTHER_TIMES = frozenset(
+    {"s", "sec", "secs", "second", "seconds", "us", "µs", "μs", "usec", "microseconds", "ns", "min"}
+)
 _IDENTITY = ("gpu", "gpus", "isl", "osl", "batch", "precision", "parallelism", "gpu_version", "system")
 
 
@@ -39,18 +46,51 @@ class _Read:
     spanned: bool
 
 
-def read_rows(grid: Grid, number: int) -> list[Printed]:
-    """Return the rows of one table; its scenario is not known yet."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Headings:
+    """What headings say of the figures below: unit, for what, which tokens; a latency's unit where it is not ms."""
+
+    unit: str | None = None
+    owner: str | None = None
+    kind: str | None = None
+    latency: str | None = None
+
+    def complete(self, unit: str | None) -> str | None:
+        """Return the unit of a cell with what the heading says and the cell does not."""
+        unit = unit or self.unit
+        known = read_unit(unit) if unit else None
+        if unit is None or known is None or known.counted == "time":
+            return unit
+        if self.kind and not known.kind and known.counted == "token":
+            unit = f"{self.kind} {unit}"
+        return f"{unit}/{self.owner}" if self.owner and not known.per else unit
+
+
+def _read_headings(header: Sequence[str], fields: Sequence[str]) -> _Headings:
+    found = {name: heading for name, heading in zip(fields, header, strict=True) if name in ("value", "latency")}
+    value = found.get("value", "")
+    unit = next((one.strip() for one in _UNIT_OF_HEADING.findall(value) if read_unit(one)), None)
+    owner, kind = _OWNER_OF_HEADING.search(value), _KIND_OF_HEADING.search(value)
+    times = [one.strip() for one in _UNIT_OF_HEADING.findall(found.get("latency", ""))]
+    return _Headings(
+        unit=unit,
+        owner=owner[1].lower() if owner else None,
+        kind=(kind[1] or kind[2]).lower() if kind else None,
+        latency=next((one for one in times if one.casefold() in _OTHER_TIMES), None),
+    )
+
+
+def read_rows(grid: Grid, number: int, doubt_separator: Callable[[str], str | None] = lambda _: None) -> list[Printed]:
+    """Return the rows of one table; its scenario is not known yet.
+
+    `doubt_separator` says of a figure why its comma or point may be meant otherwise.
+    """
     fields = find_fields(grid.header)
-    units = {
-        name: match[1].strip()
-        for name, heading in zip(fields, grid.header, strict=True)
-        if name == "value" and (match := re.search(r"\(([^()]+)\)", heading)) and read_unit(match[1])
-    }
+    headings = _read_headings(grid.header, fields)
     mlperf = bool({"qsl", "target_accuracy", "constraints"} & set(fields)) or "mlperf" in " ".join(grid.header).lower()
     read = [_read_row(row, fields) for row in grid.rows if any(cell for cell in row.cells)]
     read = [one for one in read if one.texts]
-    printed = [_print_row(one, number, mlperf, units.get("value")) for one in read]
+    printed = [_print_row(one, number, mlperf, headings, doubt_separator) for one in read]
     return _carry_models(read, printed)
 
 
@@ -67,6 +107,9 @@ def _read_row(row: GridRow, fields: Sequence[str]) -> _Read:
         flags.append(Flag(code="cell_ambiguous", reason=reason))
     for column, place in found.columns.items():
         field, cell = fields[column], row.cells[place]
+        if field == OTHER and is_rate(cell):
+            reason = f"{cell[:80]!r} stands under a heading that is not read, and is not taken"
+            flags.append(Flag(code="cell_unread", reason=reason))
         if field in doubted or field == OTHER or is_nothing(cell):
             continue
         if fit(field, cell) >= MISFIT:
@@ -85,18 +128,24 @@ def _unread(cell: str, field: str) -> Flag:
     return Flag(code="cell_unread", reason=f"{cell[:80]!r} is no {_WORDS.get(field, field)} and is not taken")
 
 
-def _print_row(one: _Read, table: int, mlperf: bool, unit_of_heading: str | None) -> Printed:
+def _print_row(
+    one: _Read, table: int, mlperf: bool, headings: _Headings, doubt_separator: Callable[[str], str | None]
+) -> Printed:
     """Return a row with its counts, figures and names taken apart."""
     texts = one.texts
     number, unit = split_figure(texts["value"]) if "value" in texts else (None, None)
     gpus, gpu = _read_gpu(texts)
     flags = one.flags
-    latency = _read_latency(texts.get("latency", ""))
+    latency = _read_latency(texts.get("latency", ""), headings.latency)
     if latency is None and "latency" in texts:
-        reason = f"the latency {texts['latency']!r} is not in ms and is not taken"
+        told = f" (the heading says {headings.latency})" if headings.latency else ""
+        reason = f"the latency {texts['latency']!r} is not in ms{told} and is not taken"
         flags = (*flags, Flag(code="cell_unread", reason=reason))
-    unit = unit or unit_of_heading
+    if why := doubt_separator(texts.get("value", "")):
+        flags = (*flags, Flag(code="separator_unclear", reason=why))
     fields: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts}
+    if sizes := _read_sizes(texts):
+        fields.setdefault("parallelism", sizes)
     fields |= {name: int(texts[name].replace(",", "")) for name in _COUNTS if WHOLE.match(texts.get(name, ""))}
     return Printed(
         line=one.row.line,
@@ -105,7 +154,7 @@ def _print_row(one: _Read, table: int, mlperf: bool, unit_of_heading: str | None
         model=texts.get("model"),
         scenario=texts["scenario"].casefold() if "scenario" in texts else None,
         number=number,
-        unit=unit,
+        unit=headings.complete(unit),
         gpus=gpus,
         gpu=gpu,
         latency=latency,
@@ -119,13 +168,21 @@ def _read_gpu(texts: Mapping[str, str]) -> tuple[int | None, str | None]:
     match = GPU_COUNT.match(texts.get("gpu", ""))
     if match:
         return int(match[1]), match[2].strip()
-    return None, texts.get("gpu") or texts.get("gpu_version")
+    count = texts.get("gpus", "").replace(",", "")
+    return int(count) if count else None, texts.get("gpu") or texts.get("gpu_version")
 
 
-def _read_latency(text: str) -> str | None:
+def _read_sizes(texts: Mapping[str, str]) -> str | None:
+    """Return the parallelism of columns of its own (TP, PP ...) as pages write it in one: `TP2 PP2`, `TP1`."""
+    sizes = {name: int(texts[name].replace(",", "")) for name in _PARALLEL if name in texts}
+    told = [f"{name.upper()}{size}" for name, size in sizes.items() if size > 1]
+    return " ".join(told) or ("TP1" if sizes else None)
+
+
+def _read_latency(text: str, unit_of_heading: str | None) -> str | None:
     """Return a latency in ms with the digits that were printed; None where there is none."""
-    match = _LATENCY.match(text)
-    if match is None or (match[2] or "ms").lower() != "ms":
+    match = LATENCY.match(text)
+    if match is None or (match[2] or unit_of_heading or "ms").lower() != "ms":
         return None
     return match[1].replace(",", "")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from baselines.references.columns import is_header, names_model
+from baselines.references.columns import holds_figures, is_header, names_model
 from baselines.references.grids import MOST_CELLS, Grid, GridRow, clean_cell
 
 _RULE_SIGNS = "|:- \t"
@@ -18,7 +18,7 @@ _LONGEST_ROW = 12
 
 
 def read_text_grids(text: str) -> list[Grid]:
-    """Return the tables of figures in a text, in their order; other tables are passed over."""
+    """Return the tables of a text that hold figures, in their order, whether their headers are known or not."""
     lines = text.split("\n")
     return read_barred(lines) if any(is_rule(line) for line in lines) else read_tabbed(lines)
 
@@ -55,9 +55,10 @@ def read_barred(lines: Sequence[str]) -> list[Grid]:
         end = heads[place + 1][0] if place + 1 < len(heads) else len(lines)
         closed = lines[body - 1].rstrip().endswith("|")
         rows, last = _read_rows(lines, body, end, len(header), closed)
-        if is_header(header):
-            before = tuple(line.strip() for line in lines[end_of_last:start] if line.strip())
-            grids.append(Grid(line=start + 1, header=tuple(header), rows=tuple(rows), before=before))
+        before = tuple(line.strip() for line in lines[end_of_last:start] if line.strip())
+        grid = Grid(line=start + 1, header=tuple(header), rows=tuple(rows), before=before)
+        if is_header(header) or holds_figures(grid):
+            grids.append(grid)
         end_of_last = last
     return grids
 

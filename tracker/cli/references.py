@@ -105,9 +105,13 @@ def _tell(found: Imported, dry_run: bool) -> list[str]:
     missing, doubtful = sum(one.value is None for one in rows), sum(bool(one.flags) for one in rows)
     size = f"{count(len(rows), 'row')} in {count(found.page.tables, 'table')}"
     size += f", {missing} without a figure" if missing else ""
+    passed_over = [
+        f"line {line}: a table with figures is not read, its header names no model and throughput: {header}"
+        for line, header in found.page.passed_over
+    ]
     if not found.new:
         known = f"{found.edition}, which ships with the service," if found.shipped else found.edition
-        return [f"unchanged: {known} says the same already ({size})"]
+        return [f"unchanged: {known} says the same already ({size})", *passed_over]
     lines = [f"{'would be kept' if dry_run else 'kept'} as {found.edition}: {size}"]
     if doubtful:
         where = "" if dry_run else f"; `tracker references show {found.edition} --doubtful` says why"
@@ -115,7 +119,7 @@ def _tell(found: Imported, dry_run: bool) -> list[str]:
     if found.against:
         where = "" if dry_run or not found.changes else f"; `tracker references diff {found.against} {found.edition}`"
         lines.append(f"against {found.against}: {word_counts(found.changes)}{where}")
-    return lines
+    return lines + passed_over
 
 
 def list_(as_json: Json = False) -> None:
