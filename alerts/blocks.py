@@ -14,6 +14,7 @@ MAX_BLOCKS = 50
 MAX_TEXT = 3000
 MAX_HEADER = 150
 MAX_FIELDS = 10
+MAX_ELEMENTS = 10
 MAX_FIELD = 2000
 _MAX_LINES = 30
 _CUT = 200
@@ -40,8 +41,10 @@ def to_blocks(message: Message) -> list[Block]:
     notes = [escape_text(cut(note, _CUT * 2)) for note in message.notes]
     blocks += [{"type": "context", "elements": [_mrkdwn(text)]} for text in _fill_texts(notes)]
     blocks += [_section(f"Next: `{_escape_code(cut(command, _CUT * 2))}`") for command in message.commands[:3]]
-    if message.url:
-        blocks.append({"type": "context", "elements": [_mrkdwn(_write_link(message.url, "Details"))]})
+    links = [*([("Details", message.url)] if message.url else []), *message.links]
+    if links:
+        elements = [_mrkdwn(_write_link(url, cut(name, 60))) for name, url in links[:MAX_ELEMENTS]]
+        blocks.append({"type": "context", "elements": elements})
     return blocks[:MAX_BLOCKS]
 
 

@@ -69,6 +69,8 @@ class Message:
     """What a reader must know before believing it."""
     commands: tuple[str, ...] = ()
     """What to do next, ready to paste."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Name and https address of what others say about it: the publisher's release notes."""
     url: str | None = None
 
     def __post_init__(self) -> None:

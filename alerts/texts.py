@@ -30,6 +30,7 @@ def _list_text(message: Message, max_lines: int) -> Iterable[str]:
         yield f"  {facts}"
     yield from (f"  note: {note}" for note in message.notes)
     yield from (f"  next: {command}" for command in message.commands)
+    yield from (f"  {name.lower()}: {url}" for name, url in message.links)
     if message.url:
         yield f"  see:  {message.url}"
 
@@ -79,6 +80,7 @@ def _list_markdown(message: Message, max_lines: int) -> Iterable[str]:
     yield from (f"- {escape_markdown(name)}: {escape_markdown(value)}" for name, value in message.fields if value)
     yield from (f"- {escape_markdown(note)}" for note in message.notes)
     yield from (f"- Next: {code_span(command)}" for command in message.commands)
+    yield from (f"- {escape_markdown(name)}: <{url}>" for name, url in message.links)
     if message.url:
         yield f"- <{message.url}>"
 

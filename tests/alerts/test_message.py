@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from alerts.blocks import to_blocks
 from alerts.grouping import group_changes
 from alerts.message import AlertState, Message, Tone, build_alert_message, make_link
 from alerts.rules import DEFAULT_RULE
@@ -93,3 +96,15 @@ def test_a_message_survives_json_so_that_an_outbox_can_keep_it() -> None:
 
     adapter = TypeAdapter(Message)
     assert adapter.validate_json(adapter.dump_json(make_message())) == make_message()
+
+
+def test_what_others_say_is_linked_beside_the_details() -> None:
+    url = "https://github.example.com/releases/v1?a=1&b=2"
+    message = replace(make_message(), links=(("Release notes", url),))
+    assert f"  release notes: {url}\n" in to_text(message)
+    assert f"- Release notes: <{url}>\n" in to_markdown(message)
+    shown = [part["text"] for part in to_blocks(message)[-1]["elements"]]
+    assert shown == [
+        "<https://perf.example.org/alerts/a-1|Details>",
+        "<https://github.example.com/releases/v1?a=1&amp;b=2|Release notes>",
+    ]

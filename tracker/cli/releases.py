@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -112,14 +112,15 @@ def word_release(item: ReleaseItem) -> str:
 def check(suite: SuiteNames = None, as_json: Json = False) -> None:
     """Ask the release sources now and plan what is new.
 
-    Asked are the sources of the suites, and those of the settings unless suites are named.
+    Asked are the sources of the suites, and those of the settings, and for release notes, unless suites are named.
 
     JSON: `items`, one for each `suite` or `source`: `new_builds`, `planned_runs`, `left_out` and `unreadable` (`name`,
-    `reason`).
+    `reason`); `release_notes`, one for each `component`: `notes`, `new` and `problem`, null where there was none.
     """
     with opened(suites=suite or None) as app:
         from jobs.suite import load_suite
         from tracker.cli.access import note_queued
+        from tracker.cli.release_notes import ask_publishers, tell_of_notes
         from tracker.pipeline.plan import plan
         from tracker.pipeline.watch import source_of, watched_sources
 
@@ -133,9 +134,18 @@ def check(suite: SuiteNames = None, as_json: Json = False) -> None:
             found.append({"suite": name, **asked, "planned_runs": plan(app.context, name)})
         if any(one["planned_runs"] for one in found):
             note_queued(app)
+        if not as_json:
+            _show_asked(found)
+        notes, wrong = ([], None) if suite else ask_publishers(app)
     if as_json:
-        write_json({"items": found, "next": None})
-        return
+        write_json({"items": found, "release_notes": notes, "next": None})
+    else:
+        tell_of_notes(notes)
+    if wrong is not None:
+        raise wrong
+
+
+def _show_asked(found: Sequence[Mapping[str, Any]]) -> None:
     columns = (
         Column(title="suite or source", give=True),
         Column(title="builds", right=True),
@@ -172,19 +182,22 @@ def _note_others(asked: Mapping[str, Any]) -> None:
 def show(release: Release, component: Component = None, as_json: Json = False) -> None:
     """Show what was published of a release.
 
-    JSON: `release`, and `builds` with `kind`, `tag`, `digest`, `platform`, `variant`, `published_at`, `size_bytes`,
-    `yanked`, `misfit`, `superseded`, `replaces`, `facts`, `contains`.
+    JSON: `release`, `builds` with `kind`, `tag`, `digest`, `platform`, `variant`, `published_at`, `size_bytes`,
+    `yanked`, `misfit`, `superseded`, `replaces`, `facts`, `contains`, and `notes` with `url`, `title`, `tag`,
+    `prerelease`, `published_at`, `excerpt`, or null where none are known.
     """
     with opened() as app:
         from tracker.store import catalog
         from tracker.store.views.builds import load_builds
+        from tracker.store.views.release_notes import find_notes
 
         with app.store.read() as session:
             owner, row = catalog.find_release(session, release, component)
             builds = load_builds(session, row.id or 0)
+            notes = find_notes(session, owner.slug, row.identity)
     name = f"{owner.slug}/{row.display}"
     if as_json:
-        write_json({"release": name, "builds": builds})
+        write_json({"release": name, "builds": builds, "notes": notes})
         return
     write(name + (f": {row.no_place_reason}" if row.no_place_reason else ""))
     rows = [(b.kind, b.tag, b.platform, b.published_at, _standing(b), b.digest) for b in builds]
@@ -192,6 +205,9 @@ def show(release: Release, component: Component = None, as_json: Json = False) -
     for build in builds:
         if build.contains and not build.superseded:
             note(f"inside {build.tag}: " + ", ".join(f"{name} {version}" for name, version in build.contains.items()))
+    if notes:
+        day = f", {notes.published_at:%Y-%m-%d}" if notes.published_at else ""
+        note(f"release notes: {notes.url} ({notes.title}{day})")
 
 
 def _standing(build: Build) -> str:

@@ -15,6 +15,7 @@ from tracker.cli.output import fold, note, write, write_json
 
 if TYPE_CHECKING:
     from alerts.summary import ReleaseSummary
+    from tracker.app import App
 
 FORMATS = ("text", "md", "html", "json")
 FAIL_ON = ("regression", "unclear")
@@ -80,7 +81,7 @@ def _tell(release: str, against: str | None, form: str, fail_on: str | None) -> 
         from tracker.pipeline.reports import summaries_of
 
         found = summaries_of(app.context, release, against)
-        _print(found, form, app.settings.link_base)
+        _print(app, found, form)
     if not found:
         note(f"no answer: {release} belongs to a component that has not been measured yet")
     answers = {one.answer.value for one in found} or {"unclear"}
@@ -88,9 +89,10 @@ def _tell(release: str, against: str | None, form: str, fail_on: str | None) -> 
         raise typer.Exit(BAD_NEWS)
 
 
-def _print(found: list[ReleaseSummary], form: str, address: str) -> None:
+def _print(app: App, found: list[ReleaseSummary], form: str) -> None:
     from alerts import summary_formats
-    from alerts.texts import to_text
+
+    address = app.settings.link_base
 
     if form == "json":
         write_json({"items": [summary_formats.to_dict(one) for one in found], "next": None})
@@ -101,8 +103,21 @@ def _print(found: list[ReleaseSummary], form: str, address: str) -> None:
         elif form == "html":
             write(summary_formats.to_html(one, base_url=address))
         else:
-            text = to_text(summary_formats.to_message(one, base_url=address, rerun_command=_next_step(one)))
+            text = _write_text(app, one)
             write(fold(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
+
+
+def _write_text(app: App, summary: ReleaseSummary) -> str:
+    """Return a summary as the console shows it, with the link to the release's notes where there are any."""
+    from dataclasses import replace
+
+    from alerts import summary_formats
+    from alerts.texts import to_text
+    from tracker.pipeline.release_notes import links_of
+
+    message = summary_formats.to_message(summary, base_url=app.settings.link_base, rerun_command=_next_step(summary))
+    with app.store.read() as session:
+        return to_text(replace(message, links=links_of(session, summary.component, summary.release.identity)))
 
 
 def _next_step(summary: ReleaseSummary) -> str | None:

@@ -19,6 +19,7 @@ from jobs.errors import JobsError
 from tracker.logs import EventLog
 from tracker.pipeline import alert_content, summary_content
 from tracker.pipeline.context import Context
+from tracker.pipeline.release_notes import links_of
 from tracker.pipeline.trends import trend_of
 from tracker.store import alerts
 from tracker.store.tables import AlertRow, DeliveryRow
@@ -98,14 +99,19 @@ def compose(context: Context, delivery: DeliveryRow, *, picture: bool) -> Outgoi
         earlier = alerts.last_receipt(session, delivery.subject, delivery.sink)
         if kind == "alert":
             alert = session.get_one(AlertRow, int(subject_id))
+            group = alert_content.to_group(alert)
             message = alert_content.to_message(alert, base_url=base_url)
-            series_id = alert_content.to_group(alert).facts[0].series_id
+            series_id: str | None = group.facts[0].series_id
+            named = group.component, group.release.identity
         else:
             release_id, hardware_id = (int(part) for part in subject_id.split(":"))
             summary = alerts.newest_summary(session, release_id, hardware_id)
             if summary is None:
                 return None
             message, series_id = summary_content.to_message(summary, base_url=base_url), None
+            told = summary_content.from_content(summary.content)
+            named = told.component, told.release.identity
+        message = dataclasses.replace(message, links=links_of(session, *named))
         trend = trend_of(session, series_id) if picture and series_id else None
     return Outgoing(
         delivery_id=delivery.public_id,

@@ -18,7 +18,9 @@ from tracker.pipeline.context import Context
 from tracker.pipeline.cursors import is_due, note_answer, note_problem
 from tracker.settings import ReleaseNotesSettings
 from tracker.store import catalog
+from tracker.store.engine import Session
 from tracker.store.release_notes import save_notes
+from tracker.store.views.release_notes import find_notes
 
 log = EventLog(__name__)
 
@@ -85,6 +87,12 @@ def match_releases(
         elif tag.identity not in found or (found[tag.identity][0].variant and not tag.variant):
             found[tag.identity] = (tag, note)
     return {identity: note for identity, (_, note) in found.items()}, tuple(left_out)
+
+
+def links_of(session: Session, component: str, identity: str) -> tuple[tuple[str, str], ...]:
+    """Return the link to a release's notes as messages show it; none where no notes are known."""
+    notes = find_notes(session, component, identity)
+    return (("Release notes", notes.url),) if notes else ()
 
 
 def _mark(place: str, answer: NotesAnswer) -> str:

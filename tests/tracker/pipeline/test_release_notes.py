@@ -11,7 +11,7 @@ import pytest
 from jobs.errors import TryLater
 from jobs.errors import UserError as JobsUserError
 from jobs.release_notes.note import ReleaseNote
-from tests.tracker.pipeline.kit import Service
+from tests.tracker.pipeline.kit import SLOW, Recorder, Service
 from tracker.pipeline.release_notes import ask_for_notes, match_releases
 from tracker.settings import ReleaseNotesSettings
 from tracker.store.tables import CursorRow, ReleaseNoteRow
@@ -128,3 +128,15 @@ def test_asked_by_hand_the_trouble_is_raised(service: Service):
     with pytest.raises(JobsUserError, match="no repository"):
         ask_for_notes(service.context, ENTRY, force=True)
     ask_for_notes(service.context, ENTRY)
+
+
+def test_what_is_told_of_a_release_links_its_notes(seasoned: Service):
+    seasoned.publisher.notes = [note("v1.6.0")]
+    ask_for_notes(seasoned.context, ENTRY, force=True)
+    seasoned.publish("1.6.0", level=SLOW)
+    seasoned.go()
+    console = seasoned.sinks["console"]
+    assert isinstance(console, Recorder)
+    told = {one.kind.value: one.message.links for one in console.sent}
+    link = (("Release notes", "https://github.example.com/releases/v1.6.0"),)
+    assert told == {"alert": link, "summary": link}
