@@ -31,7 +31,7 @@ from tracker.pipeline.reports import summaries_of
 from tracker.pipeline.statistics import OwnStatistics, Statistics, StatisticsProcess
 from tracker.pipeline.triage import triage
 from tracker.settings import ReleaseNotesSettings, Settings, load_settings
-from tracker.store import hosts, tokens
+from tracker.store import hosts, standing, tokens
 from tracker.store.engine import Store, open_store
 
 
@@ -225,6 +225,11 @@ class App:
     def include(self, series: str, release: str, who: str) -> None:
         """Have an excluded release of a series judged again."""
         include(self.context, release, fingerprint=series, who=who)
+
+    def set_host_state(self, name: str, state: str, who: str, why: str = "") -> None:
+        """Take a host out of service (`cordoned`, `draining`) or back in (`ready`)."""
+        with self.store.write() as session:
+            standing.set_state(session, name, state, why=why, who=who, now=self.clock.now())
 
     def triage(self, alert_id: str, state: str, who: str, note: str = "") -> None:
         """Keep a decision about an alert."""

@@ -128,14 +128,19 @@ def _row(run: RunItem) -> tuple[object, ...]:
 
 def show(run: RunName, as_json: Json = False) -> None:
     """Show one run: attempts, files, values, and what was put aside."""
+    from tracker.store.views.plain import to_plain
+
     with opened() as app:
         detail = _with_environments(app, find_detail(app, run))
+        waits = _why_waiting(app, detail)
     if as_json:
-        write_json(detail)
+        write_json(to_plain(detail) | {"waits_for": waits})
         return
     one = detail.run
     write(f"{one.component} {one.release.display}: {one.suite}, {one.config}, repeat {one.repeat}")
     write(f"run {one.id} is {one.state}" + (f": {one.reason}" if one.reason else ""))
+    if waits and waits not in one.reason:
+        write(f"it waits: {waits}")
     write(f"build {detail.build_tag} ({detail.build_kind}, {detail.build_digest}) on {one.hardware}")
     if one.requested_by:
         write(f"{'handed in' if detail.handed_in else 'asked for'} by {one.requested_by}")
@@ -189,6 +194,14 @@ def find_detail(app: App, named: str) -> RunDetail:
     if found is None:
         raise UserError(f"no run {named!r}; `tracker runs list` shows them")
     return found
+
+
+def _why_waiting(app: App, detail: RunDetail) -> str | None:
+    """Return why no host starts a queued run now; None where one may."""
+    from tracker.store.views.hosts import why_waiting
+
+    with app.store.read() as session:
+        return why_waiting(session, detail.run, now=app.clock.now())
 
 
 def _write_attempts(detail: RunDetail) -> None:

@@ -15,11 +15,13 @@ from tracker.errors import UserError
 from tracker.pipeline.environments import show_environments
 from tracker.pipeline.published import to_plain
 from tracker.store.views.alerts import AlertDetail, AlertItem, list_alerts
+from tracker.store.views.hosts import HostDetail, HostItem, list_hosts
 from tracker.store.views.plain import MAX_LIMIT, Page
 from tracker.store.views.releases import ReleaseItem, list_releases, show_release
 from tracker.store.views.runs import RunDetail, RunItem, list_runs
 from tracker.store.views.series import SeriesDetail, SeriesItem, list_series
 from tracker.web.pages.alerts import find_alert
+from tracker.web.pages.hosts import find_host
 from tracker.web.pages.references import find_published
 from tracker.web.pages.releases import find_summaries
 from tracker.web.pages.runs import find_run
@@ -182,6 +184,19 @@ def post_cancel(site: SiteOf, who: Person, run_id: str) -> RunDetail:
     find_run(site, run_id)
     site.service.cancel(run_id, who)
     return find_run(site, run_id)
+
+
+@router.get("/hosts", tags=["hosts"])
+def get_hosts(site: SiteOf) -> Page[HostItem]:
+    """Hosts, by name: what each may take, how it was at the last look."""
+    with site.service.store.read() as session:
+        return Page(items=list_hosts(session, now=site.service.clock.now()))
+
+
+@router.get("/hosts/{name:path}", tags=["hosts"])
+def get_host(site: SiteOf, name: str) -> HostDetail:
+    """One host with its health, maintenance, runs and what was done to it."""
+    return find_host(site, name)
 
 
 @router.get("/alerts", tags=["alerts"])

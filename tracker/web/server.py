@@ -19,7 +19,7 @@ from tracker.logs import EventLog
 from tracker.web import api, uploads
 from tracker.web.guard import Guard, Refusal
 from tracker.web.pages import alerts as alert_pages
-from tracker.web.pages import guide, overview, references, releases, runs, series
+from tracker.web.pages import guide, hosts, overview, references, releases, runs, series
 from tracker.web.service import WebService
 from tracker.web.site import FOLDER, Site, SiteOf
 
@@ -41,7 +41,7 @@ def create_web(service: WebService) -> FastAPI:
         lifespan=_make_chart_scripts,
     )
     app.state.site = site
-    for part in (overview, releases, series, runs, alert_pages, references, guide):
+    for part in (overview, releases, series, runs, hosts, alert_pages, references, guide):
         app.include_router(part.router, include_in_schema=False)
     app.include_router(api.router)
     app.include_router(uploads.router)

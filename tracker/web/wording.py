@@ -32,6 +32,15 @@ TONES = {
     "fixed": "good",
     "regression": "bad",
     "improvement": "good",
+    "ready": "good",
+    "ok": "good",
+    "unknown": "unknown",
+    "refused": "bad",
+    "cordoned": "unknown",
+    "draining": "busy",
+    "drained": "unknown",
+    "maintenance": "busy",
+    "held": "bad",
 }
 MARKS = {"bad": "▲", "good": "▼", "unknown": "?", "busy": "●", "neutral": "="}
 WORDS = {
@@ -42,6 +51,8 @@ WORDS = {
     "wont_fix": "won't fix",
     "false_positive": "false positive",
     "measured": "being read",
+    "maintenance": "in maintenance",
+    "held": "held after a refusal",
 }
 
 

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import delete, event, update
@@ -29,7 +30,18 @@ from tracker.store.tables import (
     VerdictRow,
 )
 
-LISTS = ("/", "/releases", "/series", "/runs", "/alerts", "/compare", "/references", "/guide/index", "/sign-in")
+LISTS = (
+    "/",
+    "/releases",
+    "/series",
+    "/runs",
+    "/hosts",
+    "/alerts",
+    "/compare",
+    "/references",
+    "/guide/index",
+    "/sign-in",
+)
 
 
 def page_paths(seeded: Seeded) -> list[str]:
@@ -44,6 +56,7 @@ def page_paths(seeded: Seeded) -> list[str]:
         f"/runs/{seeded.runs['1.31.0'][0]}",
         f"/runs/{seeded.runs['1.32.0'][2]}",
         f"/alerts/{seeded.alerts[0]}",
+        "/hosts/bench-1",
     ]
 
 
@@ -56,7 +69,7 @@ def get(client: Client, path: str) -> str:
 @pytest.mark.parametrize("path", LISTS)
 def test_an_empty_store_has_pages_that_say_what_to_do(beginner: Client, path: str) -> None:
     page = get(beginner, path)
-    if path in ("/", "/releases", "/runs", "/series", "/compare"):
+    if path in ("/", "/releases", "/runs", "/hosts", "/series", "/compare"):
         assert 'class="empty' in page
         assert "tracker " in page or "/runs" in page
 
@@ -303,16 +316,25 @@ def test_the_chart_is_a_picture_too(reader: Client, seeded: Seeded) -> None:
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 
 
+EVIL_HEALTH = {
+    "state": "ok",
+    "driver": EVIL,
+    "findings": [{"name": EVIL, "state": "ok", "found": EVIL, "wanted": EVIL}],
+}
+
+
 def test_nothing_in_a_name_becomes_markup(client: Client, app: App) -> None:
     seeded = seed(app.store, app.settings.home, replace(Shape(), component=f"c{EVIL}", headline=EVIL))
     with app.store.write() as session:
         session.execute(update(ReleaseRow).values(display=EVIL, no_place_reason=EVIL))
         session.execute(update(RunRow).values(reason=EVIL, requested_by=EVIL))
         session.execute(update(AttemptRow).values(detail=EVIL, flags=EVIL))
-        session.execute(update(HostRow).values(slug=EVIL))
+        values = {"slug": EVIL, "state": "cordoned", "state_why": EVIL, "state_by": EVIL, "refusal": EVIL}
+        session.execute(update(HostRow).values(**values, pools=json.dumps([EVIL]), health=json.dumps(EVIL_HEALTH)))
         session.execute(update(CursorRow).values(source=EVIL, problem=EVIL))
         session.execute(update(AlertRow).values(rule=EVIL))
     paths = [path.replace("/onnxruntime/", f"/{'c' + EVIL}/") for path in page_paths(seeded)]
+    paths = [path.replace("/bench-1", f"/{quote(EVIL, safe='')}") for path in paths]
     for path in [*paths, f"/runs?q={EVIL}", f"/series?q={EVIL}&component={EVIL}", f"/runs/{EVIL}", f"/guide/{EVIL}"]:
         page = client.get(path, headers=HTML).text
         assert "<script>alert" not in page, path
@@ -336,7 +358,7 @@ def test_a_component_of_any_name_has_pages(client: Client, app: App, seeded: See
     assert "a b&amp;c" in get(client, link)
 
 
-@pytest.mark.parametrize(("path", "most"), [("/", 21), ("/series", 7), ("/releases", 6), ("/runs", 4)])
+@pytest.mark.parametrize(("path", "most"), [("/", 21), ("/series", 7), ("/releases", 6), ("/runs", 4), ("/hosts", 8)])
 def test_more_data_makes_no_more_statements(client: Client, app: App, seeded: Seeded, path: str, most: int) -> None:
     more = Shape(component="llamacpp", model="llama", versions=("2026.1", "2026.2"), scenarios=9, repeats=2)
     seed(app.store, app.settings.home, more)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse, RedirectResponse
 
 from tracker.pipeline.environments import show_environments
+from tracker.store.views.hosts import why_waiting
 from tracker.store.views.plain import to_plain
 from tracker.store.views.runs import RunDetail, count_states, list_runs, show_run
 from tracker.web.logtails import find_log, read_tail, resolve_output
@@ -38,7 +39,9 @@ def show(request: Request, site: SiteOf, run_id: str) -> Response:
     """One run."""
     detail = show_environments(find_run(site, run_id), site.service.settings.home)
     file = find_log(detail, site.service.settings.home)
-    return site.render(request, "run.html", detail=detail, log=read_tail(file, None) if file else None)
+    with site.service.store.read() as session:
+        waits = why_waiting(session, detail.run, now=site.service.clock.now())
+    return site.render(request, "run.html", detail=detail, log=read_tail(file, None) if file else None, waits=waits)
 
 
 def find_run(site: Site, run_id: str) -> RunDetail:
