@@ -91,7 +91,7 @@ def _count(trouble: str, found: int, expected: int) -> Finding:
 
 def _gpu_findings(each: Sequence[_Look], wanted: Wanted) -> Iterator[Finding]:
     """Yield one finding for each thing that is looked at, over all GPUs."""
-    yield _over(each, "answers", _answers, lasting=True)
+    yield _over(each, "GPU state", _gpu_state, lasting=True)
     if wanted.max_temperature_c is not None:
         limit = wanted.max_temperature_c
         yield _over(each, "temperature", lambda one: _temperature(one, limit), f"at most {limit:g} C")
@@ -126,14 +126,14 @@ def _over(
     return Finding(name=name, state=worst, found=found, wanted=wanted if worst == "refused" else "", lasting=lasting)
 
 
-def _answers(one: _Look) -> _Seen:
+def _gpu_state(one: _Look) -> _Seen:
     words = in_trouble(one.raw.values)
     action = one.raw.values.get("gpu_recovery_action", "").strip()
     if words:
         return "refused", words
     if action.lower() not in ("", "none", "n/a"):
         return "refused", f"the driver asks for: {action}"
-    return ("ok", "yes") if one.raw.whole else ("unknown", "its answer is cut")
+    return ("ok", "no trouble stated") if one.raw.whole else ("unknown", "its answer is cut")
 
 
 def _temperature(one: _Look, limit: float) -> _Seen:

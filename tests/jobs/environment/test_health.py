@@ -123,7 +123,7 @@ def test_a_healthy_machine_is_fit_and_says_what_was_seen():
             True,
         ),
         ("401 MiB", "70000 MiB", "memory in use: GPU 1: 73.4 GB, wanted at most 2 GB", False),
-        ("35 C", "GPU is lost", "answers: GPU 1: GPU is lost", True),
+        ("35 C", "GPU is lost", "GPU state: GPU 1: GPU is lost", True),
         (
             "<processes></processes>",
             PROCESS.format(pid=4242, kind="C", name="train & <x>"),
@@ -144,7 +144,7 @@ def test_what_stands_against_measuring_names_the_gpu_the_value_and_what_is_wante
 def test_a_gpu_that_asks_to_be_reset_is_refused():
     health = judge(HEALTHY.replace("<gpu_recovery_action>None<", "<gpu_recovery_action>Reboot<"))
 
-    assert refused(health) == ["answers: GPU 0: the driver asks for: Reboot"]
+    assert refused(health) == ["GPU state: GPU 0: the driver asks for: Reboot"]
 
 
 def test_what_the_driver_does_not_state_is_unknown_and_neither_fine_nor_refused():

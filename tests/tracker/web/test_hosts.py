@@ -48,7 +48,8 @@ def test_the_list_says_what_a_host_is_like_what_runs_there_and_what_it_refused(
     hold(app)
     page = get(client, "/hosts")
     assert "held after a refusal" in page
-    assert "is looked at again at 2026-12-01 17:01:00 UTC: temperature: GPU 1: 81 C" in page
+    assert "until 2026-12-01 17:01:00 UTC" in page
+    assert "temperature: GPU 1: 81 C" in page
     assert '<span class="tag">quiet</span>' in page
     assert 'href="/hosts" aria-current="page"' in page
     item = client.get("/api/v1/hosts").json()["items"][0]
