@@ -22,9 +22,12 @@ from tracker.app import App, open_app
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
 from tracker.engines import describe_engine
+from tracker.pipeline.gate import look
 from tracker.pipeline.plan import obstacle
 from tracker.pipeline.watch import Watched, source_of, watched_sources
 from tracker.settings import Settings, home_folder, settings_file
+from tracker.store.hosts import count_running
+from tracker.store.standing import standing_of
 
 STATES = ("ok", "warn", "fail")
 PROBLEMS = (
@@ -62,7 +65,7 @@ def check_all(tell: Callable[[str], None]) -> list[Check]:
         return [*checks, Check(name="settings", state="fail", found=str(error), cure=cure)]
     checks.append(check_settings(app.settings, settings_file()))
     try:
-        checks += [check_store(app), *check_suites(app, tell), check_port(app), check_slack(app, tell)]
+        checks += [check_store(app), check_host(app), *check_suites(app, tell), check_port(app), check_slack(app, tell)]
     finally:
         app.close()
     return checks
@@ -177,6 +180,30 @@ def check_store(app: App) -> Check:
             cure="start one with `tracker serve`; it goes on where the last one stopped",
         )
     return ok("store", found)
+
+
+def check_host(app: App) -> Check:
+    """Return whether this host starts runs now, and is fit to measure on."""
+    now = app.clock.now()
+    try:
+        host_id = app.place.host_id
+        with app.store.read() as session:
+            host = standing_of(session, host_id, now=now)
+            own_runs = count_running(session, host_id)
+        health = look(app.context, own_runs=own_runs)
+    except PROBLEMS as error:
+        return Check(name="host", state="fail", found=str(error), cure="put it right, or set another TRACKER_HOME")
+    name = host.slug
+    if why := host.obstacle(now):
+        cure = f"`tracker hosts show {name}` tells more, `tracker hosts uncordon {name}` lets runs start"
+        if host.window is not None:
+            cure = f"wait, or take it back with `tracker hosts maintain {name} --lift {host.window.id}`"
+        return Check(name="host", state="warn", found=f"starts nothing: {why}", cure=cure)
+    if health.refusals:
+        found = "; ".join(one.words for one in health.refusals)
+        cure = "runs are refused until that is put right; `tracker hosts check` looks again"
+        return Check(name="host", state="warn", found=f"not fit: {found}", cure=cure)
+    return ok("host", f"{name} starts runs" + (", not all of its state can be seen" if health.unknown else ""))
 
 
 def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
