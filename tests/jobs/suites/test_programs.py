@@ -27,6 +27,8 @@ MAY_IMPORT = {
     "llamacpp_model.py": {"numpy", "gguf"},
     "llamacpp_bench.py": {"xllamacpp"},
     "token_dataset.py": set(),
+    "trtllm_bench.py": set(),
+    "trtllm_serve_load.py": set(),
 }
 
 
