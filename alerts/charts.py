@@ -72,7 +72,7 @@ def _fix_size(spec: Spec) -> Spec:
 
 def _write_subtitle(trend: Trend) -> list[str]:
     """Return what a reader needs to read the chart."""
-    parts = ["median of each release"]
+    parts = [f"median of each {trend.axis}"]
     if any(point.repeats for point in trend.points):
         parts.append("faint dots: single runs")
     if any(point.low is not None for point in trend.points):
@@ -92,7 +92,7 @@ def _write_axis_title(trend: Trend) -> str:
 
 def _layer_nothing(trend: Trend, palette: Palette) -> Spec:
     """Return a chart that says there is nothing, so that an empty frame is never taken for a flat line."""
-    missing = f" ({count(len(trend.missing), 'release')} known)" if trend.missing else ""
+    missing = f" ({count(len(trend.missing), trend.axis)} known)" if trend.missing else ""
     return {
         "data": {"values": [{"text": f"No measurement yet{missing}"}]},
         "mark": {"type": "text", "fontSize": 15, "color": palette.faint},
@@ -104,9 +104,9 @@ def _list_layers(trend: Trend, palette: Palette, y_scale: Spec, height: int) -> 
     """Return the layers from the back to the front."""
     x = _encode_x(trend)
     y = {"type": "quantitative", "title": _write_axis_title(trend), "scale": y_scale}
-    levels = [_layer_levels(x, y, palette)] if len(trend.points) > 1 else []
+    levels = [_layer_levels(x, y, palette)] if trend.is_judged and len(trend.points) > 1 else []
     layers = [*levels, _layer_repeats(x, y, palette), *_layer_interval(trend, x, y, palette)]
-    layers += [_layer_line(x, y, palette), *_layer_points(x, y, palette, small=len(trend.points) > 60)]
+    layers += [_layer_line(x, y, palette), *_layer_points(trend, x, y, palette)]
     if trend.missing:
         layers.append(_layer_missing(x, palette, height))
     return layers + (_layer_changes(x, palette) if trend.changes else [])
@@ -205,9 +205,9 @@ def _layer_line(x: Spec, y: Spec, palette: Palette) -> Spec:
     }
 
 
-def _layer_points(x: Spec, y: Spec, palette: Palette, *, small: bool) -> list[Spec]:
+def _layer_points(trend: Trend, x: Spec, y: Spec, palette: Palette) -> list[Spec]:
     tooltip = [
-        {"field": "release", "type": "nominal", "title": "release"},
+        {"field": "release", "type": "nominal", "title": trend.axis},
         {"field": "shown", "type": "nominal", "title": "median"},
         {"field": "interval", "type": "nominal", "title": "lowest to highest run"},
         {"field": "runs", "type": "quantitative", "title": "runs"},
@@ -220,7 +220,7 @@ def _layer_points(x: Spec, y: Spec, palette: Palette, *, small: bool) -> list[Sp
             "mark": {
                 "type": "point",
                 "filled": True,
-                "size": 18 if small else 58,
+                "size": 18 if len(trend.points) > 60 else 58,
                 "opacity": 1,
                 "color": palette.background if hollow else palette.accent,
                 "stroke": palette.accent,

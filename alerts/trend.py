@@ -63,6 +63,10 @@ class Trend:
     points: tuple[TrendPoint, ...] = ()
     changes: tuple[TrendChange, ...] = ()
     missing: tuple[MissingRelease, ...] = ()
+    axis: str = "release"
+    """What stands on the axis, in the singular: releases, or the versions of something inside them."""
+    is_judged: bool = True
+    """Whether changes were looked for, so that the levels between them can be drawn."""
 
     def __post_init__(self) -> None:
         orders = [point.order for point in self.points] + [gap.order for gap in self.missing]

@@ -33,7 +33,7 @@ def inside(
     The same runs on another axis: was it the image's own release, or the TensorRT in it? Levels are medians, and
     nothing is judged here.
 
-    JSON: `series`, `component`, `places` with `version`, `releases`, `level`, `low`, `high`, `n`.
+    JSON: `series`, `component`, `places` with `version`, `releases`, `level`, `low`, `high`, `n`, `values`.
     """
     with opened() as app:
         from tracker.cli.names import find_series

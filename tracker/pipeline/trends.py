@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from alerts.trend import MissingRelease, Trend, TrendChange, TrendPoint
 from alerts.wording import Change, Direction
 from tracker.store.engine import Session
+from tracker.store.views.axes import Place
 from tracker.store.views.series import Point, SeriesDetail, show_series
 
 
@@ -44,6 +47,35 @@ def make_trend(detail: SeriesDetail) -> Trend:
             )
             for change in detail.changes
             if change.release.identity in measured
+        ),
+    )
+
+
+def make_inside_trend(detail: SeriesDetail, component: str, places: Sequence[Place]) -> Trend:
+    """Return what the chart of a series over the versions of a component inside shows; nothing is judged there.
+
+    Runs whose images do not say the version have no place on this axis.
+    """
+    series = detail.series
+    said = [place for place in places if place.version is not None]
+    return Trend(
+        title=f"{series.component}: {series.name}, over the {component} inside",
+        unit=series.unit,
+        direction=Direction(series.direction),
+        metric=series.metric,
+        axis=f"{component} version",
+        is_judged=False,
+        points=tuple(
+            TrendPoint(
+                release=place.version or "",
+                order=order,
+                level=place.level,
+                low=place.low,
+                high=place.high,
+                n=place.n,
+                repeats=place.values,
+            )
+            for order, place in enumerate(said)
         ),
     )
 

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from alerts.charts import trend_spec
 from tracker.logs import EventLog
-from tracker.pipeline.trends import make_trend
+from tracker.pipeline.trends import make_inside_trend, make_trend
+from tracker.store.views.axes import Place
 from tracker.store.views.series import SeriesDetail
 
 log = EventLog("tracker.web")
@@ -25,6 +27,11 @@ _BUILD_BUNDLE = (
 def draw_trend(detail: SeriesDetail, *, dark: bool = False) -> dict[str, Any]:
     """Return the Vega-Lite specification of a series' trend."""
     return trend_spec(make_trend(detail), dark=dark)
+
+
+def draw_inside(detail: SeriesDetail, component: str, places: Sequence[Place], *, dark: bool = False) -> dict[str, Any]:
+    """Return the same chart over the versions of a component inside."""
+    return trend_spec(make_inside_trend(detail, component, places), dark=dark)
 
 
 class ScriptBundle:

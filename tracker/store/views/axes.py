@@ -32,6 +32,22 @@ class Place:
     low: float
     high: float
     n: int
+    values: tuple[float, ...]
+    """Each run, by release."""
+
+
+def list_inside(session: Session, fingerprint: str) -> tuple[str, ...]:
+    """Return the components whose versions the images of a series' runs tell, by name."""
+    rows = session.execute(
+        select(CONTAINS.c.component)
+        .join(RUN, RUN.c.build_id == CONTAINS.c.build_id)
+        .join(MEASUREMENT, MEASUREMENT.c.run_id == RUN.c.id)
+        .join(SERIES, SERIES.c.id == MEASUREMENT.c.series_id)
+        .where(SERIES.c.fingerprint == fingerprint)
+        .distinct()
+        .order_by(CONTAINS.c.component)
+    )
+    return tuple(rows.scalars())
 
 
 def place_inside(session: Session, detail: SeriesDetail, component: str) -> tuple[Place, ...]:
@@ -81,6 +97,7 @@ def _make_place(version: str | None, values: Sequence[Value], releases: tuple[Re
         low=min(numbers),
         high=max(numbers),
         n=len(numbers),
+        values=tuple(numbers),
     )
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
+from tracker.store.views.axes import list_inside, place_inside
 from tracker.store.views.plain import defuse, to_plain
 from tracker.store.views.series import SeriesDetail, list_series, show_series
-from tracker.web.charts import draw_trend
+from tracker.web.charts import draw_inside, draw_trend
 from tracker.web.service import ChartFormat
 from tracker.web.site import Person, Site, SiteOf, expect, link
 
@@ -51,9 +52,13 @@ def list_all(
 
 
 @router.get("/series/{fingerprint}")
-def show(request: Request, site: SiteOf, fingerprint: str) -> Response:
-    """One series."""
-    return site.render(request, "series.html", detail=find_series(site, fingerprint))
+def show(request: Request, site: SiteOf, fingerprint: str, over: str | None = None) -> Response:
+    """One series, over its releases or over the versions of a component inside."""
+    detail = find_series(site, fingerprint)
+    with site.service.store.read() as session:
+        inside = list_inside(session, fingerprint)
+        places = place_inside(session, detail, over) if over else ()
+    return site.render(request, "series.html", detail=detail, inside=inside, over=over or None, places=places)
 
 
 def find_series(site: Site, fingerprint: str) -> SeriesDetail:
@@ -64,25 +69,29 @@ def find_series(site: Site, fingerprint: str) -> SeriesDetail:
 
 
 @router.get("/series/{fingerprint}/chart.json")
-def show_spec(site: SiteOf, fingerprint: str, dark: bool = False) -> dict[str, Any]:
+def show_spec(site: SiteOf, fingerprint: str, over: str | None = None, dark: bool = False) -> dict[str, Any]:
     """The chart's Vega-Lite specification."""
-    return draw_trend(find_series(site, fingerprint), dark=dark)
+    detail = find_series(site, fingerprint)
+    if not over:
+        return draw_trend(detail, dark=dark)
+    with site.service.store.read() as session:
+        return draw_inside(detail, over, place_inside(session, detail, over), dark=dark)
 
 
 @router.get("/series/{fingerprint}/chart.svg")
-def show_svg(site: SiteOf, fingerprint: str, dark: bool = False) -> Response:
+def show_svg(site: SiteOf, fingerprint: str, over: str | None = None, dark: bool = False) -> Response:
     """The chart as an SVG picture."""
-    return _draw_picture(site, fingerprint, "svg", dark)
+    return _draw_picture(site, show_spec(site, fingerprint, over, dark), "svg")
 
 
 @router.get("/series/{fingerprint}/chart.png")
-def show_png(site: SiteOf, fingerprint: str, dark: bool = False) -> Response:
+def show_png(site: SiteOf, fingerprint: str, over: str | None = None, dark: bool = False) -> Response:
     """The chart as a PNG picture."""
-    return _draw_picture(site, fingerprint, "png", dark)
+    return _draw_picture(site, show_spec(site, fingerprint, over, dark), "png")
 
 
-def _draw_picture(site: Site, fingerprint: str, format: ChartFormat, dark: bool) -> Response:
-    picture = site.service.render_chart(draw_trend(find_series(site, fingerprint), dark=dark), format)
+def _draw_picture(site: Site, spec: Mapping[str, Any], format: ChartFormat) -> Response:
+    picture = site.service.render_chart(spec, format)
     # A picture may be opened by itself: whatever stands in a name must not run there.
     headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
     return Response(picture, media_type=_MEDIA[format], headers=headers)

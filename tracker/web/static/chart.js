@@ -1,15 +1,19 @@
 // Draws the trend in the browser; a picture made by the service stands in while the scripts are not there.
 const chart = document.getElementById("chart");
 
+function inTheme(address) {
+  return `${address}${address.includes("?") ? "&" : "?"}dark=${isDark()}`;
+}
+
 function showPicture() {
   const picture = document.createElement("img");
   picture.alt = chart.getAttribute("aria-label");
-  picture.src = `${chart.dataset.picture}?dark=${isDark()}`;
+  picture.src = inTheme(chart.dataset.picture);
   chart.replaceChildren(picture);
 }
 
 async function draw() {
-  const spec = await (await fetch(`${chart.dataset.spec}?dark=${isDark()}`)).json();
+  const spec = await (await fetch(inTheme(chart.dataset.spec))).json();
   const place = document.createElement("div");
   place.className = "drawn";
   chart.replaceChildren(place);
