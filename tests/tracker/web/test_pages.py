@@ -13,10 +13,12 @@ import pytest
 from sqlalchemy import delete, event, update
 from sqlmodel import col, select
 
+from jobs.release_notes.note import ReleaseNote
 from tests.tracker.seed import Seeded, Shape, seed
 from tests.tracker.web.client import HTML, SAME_ORIGIN, Client, asked
 from tracker.app import App
 from tracker.daemon import take_folder
+from tracker.store.release_notes import save_notes
 from tracker.store.tables import (
     AlertRow,
     AttemptRow,
@@ -392,3 +394,18 @@ def test_a_release_is_left_out_on_the_series_page_with_a_reason_and_judged_again
     assert "the disk was" not in get(client, address)
     refused = client.post(f"{address}/exclude", data=form | {"why": " "}, headers=SAME_ORIGIN)
     assert refused.status_code == 400
+
+
+def test_a_release_page_links_its_notes_and_shows_them_as_text(client: Client, app: App, seeded: Seeded) -> None:
+    url = "https://github.example.com/releases/v1.27.0"
+    note = ReleaseNote(
+        tag="v1.27.0", url=url, title="<i>Twenty</i> seven", excerpt="## Faster\n<script>alert(1)</script>"
+    )
+    with app.store.write() as session:
+        component = session.exec(select(ComponentRow)).first()
+        assert component is not None
+        save_notes(session, component.id or 0, {"1.27.0": note}, is_whole=True, now=app.clock.now())
+    page = get(client, "/releases/onnxruntime/1.27.0")
+    assert f'<a href="{url}" rel="noreferrer">&lt;i&gt;Twenty&lt;/i&gt; seven</a>' in page
+    assert "## Faster\n&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "Release notes" not in get(client, "/releases/onnxruntime/1.28.0")
