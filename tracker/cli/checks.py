@@ -24,8 +24,9 @@ from tracker.cli.slack_check import check_token
 from tracker.engines import describe_engine
 from tracker.pipeline.gate import look
 from tracker.pipeline.plan import obstacle
+from tracker.pipeline.release_notes import match_releases
 from tracker.pipeline.watch import Watched, source_of, watched_sources
-from tracker.settings import Settings, home_folder, settings_file
+from tracker.settings import ReleaseNotesSettings, Settings, home_folder, settings_file
 from tracker.store.hosts import count_running
 from tracker.store.standing import standing_of
 
@@ -211,6 +212,9 @@ def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
     for source in watched_sources(app.context):
         tell(f"asking for the releases of {source.component} ...")
         yield check_source(app, source)
+    for entry in app.settings.release_notes:
+        tell(f"asking for the release notes of {entry.component} ...")
+        yield check_notes(app, entry)
     if not app.settings.suites:
         yield Check(name="suites", state="warn", found="none is set up", cure="set `suites`, or give --suite")
     for name in app.settings.suites:
@@ -263,6 +267,21 @@ def check_source(app: App, source: Watched) -> Check:
     if fitting:
         return ok(name, found)
     return Check(name=name, state="warn", found=found, cure="none can be measured on this machine; try another one")
+
+
+def check_notes(app: App, entry: ReleaseNotesSettings) -> Check:
+    """Return whether a publisher's release notes can be read; nothing waits for them, so trouble is a warning."""
+    name = f"release notes of {entry.component}"
+    try:
+        answer = app.open_release_notes(entry).list_notes()
+    except PROBLEMS as error:
+        cure = "releases are watched and measured without them; correct [[release_notes]] if its names are wrong"
+        return Check(name=name, state="warn", found=str(error), cure=cure)
+    matched, _ = match_releases(answer.notes, entry.component)
+    if matched:
+        return ok(name, f"of {len(matched)} releases")
+    found = f"{len(answer.notes)} found, none of a release of {entry.component}"
+    return Check(name=name, state="warn", found=found, cure="check the repository in [[release_notes]]")
 
 
 def check_port(app: App) -> Check:

@@ -94,6 +94,18 @@ def test_a_repository_that_is_not_there_is_told_after_the_registry_was_asked(git
     assert "no repository owner/thing (HTTP 404): check the name" in answer.err
 
 
+def test_the_doctor_says_whether_notes_can_be_read(github: GitHub, tracker: Tracker):
+    def check() -> tuple[str, str]:
+        items = tracker("doctor", "--json").data["items"]
+        return next((one["state"], one["found"]) for one in items if one["name"] == "release notes of thing")
+
+    assert check() == ("ok", "of 1 releases")
+    github.releases[NAME][0]["tag_name"] = "gateway-v1"
+    assert check() == ("warn", "1 found, none of a release of thing")
+    github.replies[LIST] = Reply(status=503)
+    assert check() == ("warn", "GitHub 127.0.0.1: answered HTTP 503")
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
