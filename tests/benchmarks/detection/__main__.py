@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
 TARGET = HERE.parent / "detection.md"
-SLOW = ("ruptures_pelt_rbf", "mongo_edivisive", "ruptures_pelt_l1")
+SLOW = ("ruptures_pelt_l2", "ruptures_pelt_rbf", "mongo_edivisive", "ruptures_pelt_l1")
 """Minutes a seed each: only with --slow."""
 QUICK = ("otava", "ruptures_binseg_l2", "asv")
 OURS = (("tracker", {}), ("tracker", {"alone": True}))
