@@ -15,6 +15,7 @@ from pathlib import Path
 import alerts.errors
 import jobs.errors
 import tracker.errors
+from alerts.wording import count
 from jobs.environment import capture_host
 from jobs.executors.local import find_uv
 from jobs.suite import Suite, load_suite
@@ -279,7 +280,7 @@ def check_notes(app: App, entry: ReleaseNotesSettings) -> Check:
         return Check(name=name, state="warn", found=str(error), cure=cure)
     matched, _ = match_releases(answer.notes, entry.component)
     if matched:
-        return ok(name, f"of {len(matched)} releases")
+        return ok(name, f"of {count(len(matched), 'release')}")
     found = f"{len(answer.notes)} found, none of a release of {entry.component}"
     return Check(name=name, state="warn", found=found, cure="check the repository in [[release_notes]]")
 

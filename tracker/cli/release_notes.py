@@ -40,11 +40,14 @@ def ask_publishers(app: App) -> tuple[list[dict[str, Any]], JobsError | None]:
 
 def tell_of_notes(asked: Iterable[Mapping[str, Any]]) -> None:
     """Say how many releases have notes, one line a component."""
+    from alerts.wording import count, join_names
+
     for one in asked:
         if one["problem"] is not None:
             note(f"release notes of {one['component']}: not known: {one['problem']}")
             continue
-        apart = f"; {len(one['left_out'])} tags are no release of it" if one["left_out"] else ""
-        note(f"release notes of {one['component']}: {one['notes']} releases, {one['new']} of them new{apart}")
+        names = [entry["name"] for entry in one["left_out"]]
+        apart = f"; no release of it: {join_names(names, 3)}" if names else ""
+        note(f"release notes of {one['component']}: {count(one['notes'], 'release')}, {one['new']} new{apart}")
         for entry in one["unreadable"]:
             note(f"not understood: {entry['name']}: {entry['reason']}")

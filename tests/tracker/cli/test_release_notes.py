@@ -49,7 +49,7 @@ def test_notes_are_found_by_the_tag_and_shown_with_the_release(github: GitHub, t
     github.publish(NAME, "gateway-v3.0.0")
     answer = tracker("releases", "check")
     assert answer.code == 0
-    assert "release notes of thing: 1 releases, 1 of them new; 1 tags are no release of it" in answer.err
+    assert "release notes of thing: 1 release, 1 new; no release of it: gateway-v3.0.0" in answer.err
 
     shown = tracker("releases", "show", "1.0.0")
     url = "https://github.example.com/owner/thing/releases/tag/v1.0.0"
@@ -99,7 +99,7 @@ def test_the_doctor_says_whether_notes_can_be_read(github: GitHub, tracker: Trac
         items = tracker("doctor", "--json").data["items"]
         return next((one["state"], one["found"]) for one in items if one["name"] == "release notes of thing")
 
-    assert check() == ("ok", "of 1 releases")
+    assert check() == ("ok", "of 1 release")
     github.releases[NAME][0]["tag_name"] = "gateway-v1"
     assert check() == ("warn", "1 found, none of a release of thing")
     github.replies[LIST] = Reply(status=503)
