@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from datetime import timedelta
 
@@ -74,11 +75,15 @@ def _last_line(log: bytes) -> str:
 def pod_record(job: JobSpec, look: Look, report: Report, name: str) -> dict[str, object]:
     """Return what is written down next to a result about where it was taken: what the container saw, and its node."""
     gpus = [{"product": product, "driver": driver} for product, driver in report.gpus]
+    products = sorted({product for product, _ in report.gpus})
+    labels = {"gpu": " + ".join(products), "gpu_count": len(report.gpus)}
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{len(report.gpus)}x-{labels['gpu']}".lower()).strip("-")
     lasting = {"kernel": report.kernel, "gpus": gpus}
     return {
         "replayed": False,
         "fingerprint": fingerprint("environment", json.dumps(lasting, sort_keys=True)),
         "host": {"kernel": report.kernel, "gpus": gpus},
+        "hardware_class": {"slug": slug, "labels": labels} if gpus else None,
         "scheduler": {"kind": "kubernetes", "job": name, "pod": look.pod, "node": look.node},
         "program": {"path": job.program, "arguments": list(job.arguments)},
         "build": {

@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jobs.fingerprint import fingerprint
+from jobs.characters import find_unstorable
+from jobs.environment import hardware_fingerprint
+from jobs.fingerprint import canonical_labels, fingerprint
 from jobs.protocols import JobOutput
 from tracker.store import hosts
 from tracker.store.engine import Session
@@ -35,6 +37,21 @@ def keep_environment(session: Session, outputs: Sequence[JobOutput]) -> tuple[in
     shared = {key: value for key, value in captured.items() if key not in OF_ONE_ATTEMPT}
     facts = json.dumps(shared, sort_keys=True)
     return hosts.save_environment(session, fingerprint=name, facts=facts), ",".join(flags)
+
+
+def captured_hardware(session: Session, environment_id: int | None) -> tuple[int, str] | None:
+    """Return id and fingerprint of the hardware class that an attempt captured where it ran; None where it has none."""
+    facts = hosts.environment_facts(session, environment_id) if environment_id else None
+    captured = json.loads(facts).get("hardware_class") if facts else None
+    if not isinstance(captured, dict) or not isinstance(captured.get("labels"), dict):
+        return None
+    slug, labels = captured.get("slug"), captured["labels"]
+    plain = all(isinstance(label, str | int | float) for label in labels.values())
+    if not (isinstance(slug, str) and slug and labels and plain) or find_unstorable([slug, labels]):
+        return None
+    name = hardware_fingerprint(labels)
+    row_id = hosts.save_hardware_class(session, fingerprint=name, slug=slug, labels=canonical_labels(labels))
+    return row_id, name
 
 
 def show_environments(detail: RunDetail, home: Path) -> RunDetail:

@@ -16,6 +16,8 @@ from jobs.suite import Suite, min_effect_ratio
 from tracker.logs import EventLog
 from tracker.pipeline.aside import facts_of, reading_aside, values_aside
 from tracker.pipeline.context import Context
+from tracker.pipeline.environments import captured_hardware
+from tracker.pipeline.plan import CLUSTERS
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import absent_results, quality_problem, read_suite_text
 from tracker.store import audit, catalog, quarantine, runs, series
@@ -148,9 +150,18 @@ def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) 
     return reading
 
 
+def _hardware(session: Session, suite: Suite, facts: RunFacts, attempt: AttemptRow) -> tuple[int, str]:
+    """Return the hardware class that the values belong to: the planned one, or the node's that a cluster picked."""
+    planned = (facts.hardware_class_id, facts.hardware_fingerprint)
+    if suite.run.executor not in CLUSTERS:
+        return planned
+    return captured_hardware(session, attempt.environment_id) or planned
+
+
 def _keep_values(session: Session, suite: Suite, facts: RunFacts, attempt: AttemptRow, reading: Reading) -> None:
     labels = [labels for labels, _, _ in reading.values]
     config_ids = catalog.save_configs(session, labels)
+    hardware_id, hardware = _hardware(session, suite, facts, attempt)
     rows = []
     for (config, metric, parsed), config_id in zip(reading.values, config_ids, strict=True):
         known = find_metric(metric)
@@ -160,8 +171,8 @@ def _keep_values(session: Session, suite: Suite, facts: RunFacts, attempt: Attem
             component=facts.component,
             config_id=config_id,
             config_labels=config,
-            hardware_class_id=facts.hardware_class_id,
-            hardware_fingerprint=facts.hardware_fingerprint,
+            hardware_class_id=hardware_id,
+            hardware_fingerprint=hardware,
             variant=facts.variant,
             suite=suite.name,
             metric=known.name,

@@ -70,7 +70,9 @@ def plan(context: Context, suite_name: str) -> int:
     return added
 
 
-ELSEWHERE = frozenset({"replay", "slurm", "kubernetes"})
+CLUSTERS = frozenset({"slurm", "kubernetes"})
+"""Executors that measure on whatever node a cluster picks; what is captured there says what hardware it was."""
+ELSEWHERE = CLUSTERS | {"replay"}
 """Executors that measure on other machines: recorded results are played anywhere, and a cluster knows its nodes."""
 
 

@@ -34,6 +34,12 @@ def save_environment(session: Session, *, fingerprint: str, facts: str) -> int:
     return session.exec(select(EnvironmentRow.id).where(EnvironmentRow.fingerprint == fingerprint)).one() or 0
 
 
+def environment_facts(session: Session, environment_id: int) -> str | None:
+    """Return an environment's facts as JSON; None where there is no such environment."""
+    row = session.get(EnvironmentRow, environment_id)
+    return row.facts if row else None
+
+
 def first_seen_host(session: Session, *, slug: str, hardware_class_id: int, now: datetime) -> int:
     """Return the id of a host, made on first sight; one that is there keeps what is known of it."""
     insert_new(session, HostRow, [{"slug": slug, "hardware_class_id": hardware_class_id, "seen_at": now}])

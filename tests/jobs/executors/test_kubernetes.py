@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from jobs.errors import TryLater, UserError
 from jobs.executors import kubernetes as plugin
+from jobs.executors._kubernetes_ends import Look
 from jobs.executors._kubernetes_manifest import image_of, job_manifest, job_name
 from jobs.executors._kubernetes_options import read_options
+from jobs.executors._kubernetes_outcome import pod_record
 from jobs.executors._kubernetes_report import read_report
 from jobs.protocols import Asset, ContainerLimits, Executor, JobOutcome, JobSpec, JobState, JobStatus
 from tests.fakes.kubernetes import KubernetesServer
@@ -405,6 +407,18 @@ def test_outside_a_cluster_the_server_must_be_named(
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(UserError, match=r"kubernetes\.server must name the API"):
         make(server="").start(_image(job, "where"))
+
+
+def test_gpus_that_a_container_saw_make_its_hardware_class(job: Job) -> None:
+    log = b"::m:: started 2026-12-03T00:00:00Z\nhello\n\n::m:: ended 2026-12-03T00:00:09Z 0\n::m:: kernel Linux 6.8\n"
+    log += b"::m:: gpu NVIDIA H200, 580.65.06\n" * 2 + b"::m:: end\n"
+    report = read_report(log, "::m::")
+    assert (report.log, report.exit_code, report.whole) == (b"hello\n", 0, True)
+    record = pod_record(_image(job, "gpus"), Look(over=True, running=False), report, "n")
+    assert record["hardware_class"] == {
+        "slug": "2x-nvidia-h200",
+        "labels": {"gpu": "NVIDIA H200", "gpu_count": 2},
+    }
 
 
 @given(st.binary())
