@@ -206,7 +206,7 @@ def test_no_kill_loses_or_doubles_a_run(make_service, request: pytest.FixtureReq
 
 @pytest.mark.real("slurm")
 def test_no_kill_loses_or_doubles_a_run_in_slurm(make_service, cluster: Cluster, request: pytest.FixtureRequest):
-    kills = 2 * request.config.getoption("--chaos-kills")
+    kills = max(20, request.config.getoption("--chaos-kills"))
     asking = {"TRACKER_SLURM__CONF": str(cluster.conf), "TRACKER_SLURM__ASK_EVERY_S": "0.2"}
     service = make_service(repeats=kills // 3, least_s=0.3, most_s=1.0, executor="slurm", variables=asking)
     kill_and_compare(service, kills)
