@@ -122,6 +122,7 @@ def claim_next(
             lease_until=now + lease,
             fence=col(RunRow.fence) + 1,
             refusals=0,
+            reason="",
         )
         .returning(col(RunRow.id), col(RunRow.fence))
     ).first()

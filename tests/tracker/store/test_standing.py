@@ -225,7 +225,8 @@ def test_a_refused_run_waits_with_the_reason_and_counts_until_it_is_claimed(benc
 
     assert bench.claim() is not None
     with bench.store.read() as session:
-        assert session.get_one(RunRow, again.run_id).refusals == 0
+        run = session.get_one(RunRow, again.run_id)
+    assert (run.state, run.refusals, run.reason) == ("running", 0, "")
 
 
 def test_a_run_that_is_given_up_has_failed_with_an_attempt_that_says_why(bench):
