@@ -1,4 +1,4 @@
-"""How long others are waited for: an end to one request, whatever the other side does, and when it may be asked again.
+"""How others are asked: an end to one request, whatever they do, when they may be asked again, and what is new then.
 
 The timeouts of httpx begin anew with every byte that arrives, so a server that sends one now and then, be it of the
 headers, is waited for without end. Here its connection is cut when the time is up.
@@ -95,3 +95,8 @@ def read_retry_after(text: str) -> float | None:
             return None
         wait_s = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
     return min(max(wait_s, 0.0), LONGEST_WAIT_S)
+
+
+def read_etag(text: str) -> str:
+    """Return an ETag as it can be sent back; empty where it cannot, so that all is asked for again."""
+    return text if re.fullmatch(r'(?:W/)?"[!#-~]*"', text) and len(text) <= 1000 else ""

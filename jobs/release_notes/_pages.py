@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.release_notes.note import ReleaseNote, clean_title, cut_notes, is_address, read_time
+from jobs.waiting import read_etag
 
 RULE = 1
 """Raised whenever more or other things are kept of a release; pages kept before are fetched again."""
@@ -40,7 +41,7 @@ def read_page(body: bytes, *, etag: str, next_url: str | None) -> NotesPage:
     except (ValueError, RecursionError) as error:
         raise NotAPage(f"its answer is no complete JSON: {error}") from error
     if not isinstance(entries, list):
-        said = str(entries.get("message", ""))[:200] if isinstance(entries, dict) else type(entries).__name__
+        said = clean_title(str(entries.get("message", ""))) if isinstance(entries, dict) else type(entries).__name__
         raise NotAPage(f"expected a list of releases, found {said!r}")
     notes: list[ReleaseNote] = []
     unreadable: list[tuple[str, str]] = []
@@ -89,7 +90,7 @@ class PageCache:
             notes = tuple(_read_kept(one) for one in found["notes"])
             unreadable = tuple((str(name), str(reason)) for name, reason in found["unreadable"])
             next_url = None if found["next"] is None else str(found["next"])
-            return NotesPage(etag=str(found["etag"]), next_url=next_url, notes=notes, unreadable=unreadable)
+            return NotesPage(etag=read_etag(str(found["etag"])), next_url=next_url, notes=notes, unreadable=unreadable)
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
 

@@ -22,7 +22,7 @@ from jobs.errors import TryLater, UserError
 from jobs.release_notes._pages import NotAPage, NotesPage, PageCache, read_page
 from jobs.release_notes.names import API, check_api, check_repository
 from jobs.release_notes.note import NotesAnswer, ReleaseNote
-from jobs.waiting import LONGEST_WAIT_S, Connections, Overdue, read_retry_after
+from jobs.waiting import LONGEST_WAIT_S, Connections, Overdue, read_etag, read_retry_after
 
 PAGE_RELEASES = 50
 PAGE_LIMIT_BYTES = 16 * 1024 * 1024
@@ -107,7 +107,7 @@ class GitHubReleases:
         if answer.status_code != httpx.codes.OK:
             self._refuse(answer, body)
         try:
-            page = read_page(body, etag=answer.headers.get("etag", ""), next_url=self._find_next(answer))
+            page = read_page(body, etag=read_etag(answer.headers.get("etag", "")), next_url=self._find_next(answer))
         except NotAPage as error:
             raise TryLater(f"{self._place}: {error}") from error
         self._cache.keep(url, page)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.sources._registry_client import hash_content
+from jobs.waiting import read_etag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class RegistryCache:
         try:
             found = json.loads(body)
             query = None if found["next"] is None else str(found["next"])
-            return ListPage(etag=str(found["etag"]), tags=tuple(map(str, found["tags"])), next_query=query)
+            return ListPage(etag=read_etag(str(found["etag"])), tags=tuple(map(str, found["tags"])), next_query=query)
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
 

@@ -13,6 +13,7 @@ from jobs.errors import TryLater, UserError
 from jobs.sources._registry_cache import ListPage, RegistryCache
 from jobs.sources._registry_client import MIB, Answer, RegistryClient
 from jobs.sources._registry_names import Repository
+from jobs.waiting import read_etag
 
 PAGE_TAGS = 100
 PAGE_LIMIT_BYTES = 16 * MIB
@@ -55,14 +56,14 @@ def _get_page(client: RegistryClient, repository: Repository, cache: RegistryCac
     """Return one page, from the cache where the registry says that it has not changed."""
     path = f"tags/list?{query}"
     known = cache.find_page(f"{repository.name}/{path}")
-    asking = {"Accept": "application/json", **({"If-None-Match": known.etag} if known else {})}
+    asking = {"Accept": "application/json", **({"If-None-Match": known.etag} if known and known.etag else {})}
     answer = client.get_page(path, limit_bytes=PAGE_LIMIT_BYTES, headers=asking)
     if answer.status == httpx.codes.NOT_MODIFIED:
         if known is None:
             raise TryLater(f"registry {repository.host}: it says that nothing changed, but nothing is known yet")
         return known
     page = ListPage(
-        etag=answer.headers.get("etag", ""),
+        etag=read_etag(answer.headers.get("etag", "")),
         tags=_read_tags(answer, repository),
         next_query=_read_next(answer.headers.get_list("link")),
     )

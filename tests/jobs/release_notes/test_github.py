@@ -129,6 +129,13 @@ def test_a_page_that_has_not_changed_is_not_sent_again(github: GitHub, tmp_path:
     assert look(github, cache=tmp_path / "cache").notes[3].excerpt == "Told again"
 
 
+def test_a_mark_of_a_page_that_cannot_be_sent_back_only_costs_time(github: GitHub, tmp_path: Path):
+    github.replies[LIST] = Reply(headers={"ETag": '"\xe9"'}, body=b"[]")
+    for _ in range(2):
+        assert look(github, cache=tmp_path).notes == ()
+    assert [request.headers.get("if-none-match") for request in github.requests] == [None, None]
+
+
 def test_a_damaged_cache_is_not_believed(github: GitHub, tmp_path: Path):
     github.publish(NAME, "v1.0.0")
     first = look(github, cache=tmp_path)

@@ -165,6 +165,17 @@ def test_an_unchanged_list_of_tags_is_not_sent_again(odd_registry: OddRegistry, 
     assert tags_of(look(odd_registry, cache=tmp_path)) == ["1.0.0", "1.1.0"]
 
 
+@pytest.mark.parametrize("etag", ['"\xe9"', "one", '"one" two', '"' + "x" * 2000 + '"'])
+def test_a_mark_of_a_list_that_cannot_be_sent_back_only_costs_time(
+    odd_registry: OddRegistry, tmp_path: Path, etag: str
+):
+    odd_registry.add_image("1.0.0")
+    odd_registry.etag = etag
+    first = look(odd_registry, cache=tmp_path)
+    assert look(odd_registry, cache=tmp_path) == first
+    assert all("if-none-match" not in request.headers for request in odd_registry.requests)
+
+
 def test_a_list_that_did_not_change_since_never_is_not_believed(odd_registry: OddRegistry):
     odd_registry.replies[LIST] = Reply(status=304)
     with pytest.raises(TryLater, match="nothing changed, but nothing is known yet"):
