@@ -20,7 +20,7 @@ COUNTS = ("gpu_count", "prefill_gpus", "decode_gpus", "tp", "pp", "dp", "ep")
 
 def read_works(file: str, gpu: str | None) -> list[tuple[str, Setup, list[Work]]]:
     """Return name, setup and releases of each config in the file; UserError says which line, and what was expected."""
-    rows = read_points(file, ("release", RATES))
+    rows = read_points(file, ("release", RATES), INPUTS)
     groups: dict[tuple[tuple[str, str], ...], list[PointRow]] = defaultdict(list)
     for row in rows:
         named = row.cells.get("gpu", gpu)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from tracker.cli.measured_columns import refuse_mixed_decimals
 from tracker.errors import UserError
 
 AXES = ("release", "version", "tag", "build", "time", "date", "timestamp", "commit")
@@ -88,6 +89,7 @@ def _choose_columns(file: str, names: list[str], metric: str | None) -> tuple[in
 def _gather(file: str, rows: Iterable[list[str]], metric: str, axis: int, column: int, delimiter: str) -> CsvSeries:
     repeats: dict[str, list[float]] = {}
     missing = 0
+    read: list[tuple[str, str]] = []
     for row in rows:
         if not any(cell.strip() for cell in row):
             continue
@@ -98,10 +100,13 @@ def _gather(file: str, rows: Iterable[list[str]], metric: str, axis: int, column
         if not label:
             raise UserError(f"{where}: the release is empty; expected a name or a time")
         value = read_value(row[column].strip(), where, metric, delimiter)
+        read.append((row[column].strip(), f"{where}, column {metric}"))
         missing += value is None
         repeats.setdefault(label, []).extend([] if value is None else [value])
     if not repeats:
         raise UserError(f"{file}: has column names and no rows; expected one row a measurement")
+    if delimiter != ",":
+        refuse_mixed_decimals(read)
     groups, order = order_labels(list(repeats))
     return CsvSeries(
         metric=metric,

@@ -28,7 +28,7 @@ Key = tuple[tuple[str, str], ...]
 
 def read_sweeps(file: str, tokens: Tokens | None) -> list[Sweep]:
     """Return the sweeps in a file; UserError says which line, and what was expected."""
-    rows = read_points(file, ("release", UP, ACROSS))
+    rows = read_points(file, ("release", UP, ACROSS), (*INPUTS, PLAIN))
     groups: dict[Key, list[PointRow]] = defaultdict(list)
     for row in rows:
         groups[tuple(sorted((name, text) for name, text in row.cells.items() if name in APART))].append(row)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.characters import find_unstorable
 from tracker.cli.csv_series import AXES, NOT_MEASURED, read_text, read_value
+from tracker.cli.measured_columns import drop_measured, refuse_mixed_decimals, refuse_twice_measured
 from tracker.errors import UserError
 
 ALIASES = {
@@ -29,6 +30,8 @@ ALIASES = {
 """Other names of columns, in small letters."""
 LEAST, LARGEST = 1e-9, 1e15
 """What a number may be: beyond it there is no such throughput, time or power."""
+LEAST_TPOT_MS = 0.02
+"""No user gets 50,000 tokens a second: it is in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +50,17 @@ class PointRow:
             raise UserError(f"{self.where}, column {name}: expected a number above 0, found {text}; leave it empty")
         if value is not None and not LEAST <= value <= LARGEST:
             raise UserError(f"{self.where}, column {name}: expected {LEAST:g} to {LARGEST:g}, found {text}")
+        if value is not None and name.startswith("tpot_") and value < LEAST_TPOT_MS:
+            told = f"{value:g} ms, which is {1000 / value:,.0f} tokens a second for one user"
+            raise UserError(f"{self.where}, column {name}: expected ms, found {told}; write it in ms")
         return value
 
 
-def read_points(file: str, needed: Sequence[str | tuple[str, ...]]) -> list[PointRow]:
-    """Return the rows of a file; UserError unless it has each needed column, or one of each group of them."""
+def read_points(file: str, needed: Sequence[str | tuple[str, ...]], measurements: Collection[str]) -> list[PointRow]:
+    """Return the rows of a file; UserError unless it has each needed column, or one of each group of them.
+
+    `measurements` are the columns read as numbers; those of other measurements are left out, never taken for labels.
+    """
     text = read_text(file)
     rows = list(_json_rows(file, text) if text.lstrip()[:1] in "[{" else _csv_rows(file, text))
     if not rows:
@@ -62,7 +71,15 @@ def read_points(file: str, needed: Sequence[str | tuple[str, ...]]) -> list[Poin
         if not known & set(names):
             wanted = " or ".join(names)
             raise UserError(f"{file}: expected a column {wanted} with values; found {', '.join(sorted(known))}")
-    return rows
+    read = {*measurements, *(name for group in needed for name in ((group,) if isinstance(group, str) else group))}
+    kept = [replace(row, cells=cells) for row, cells in zip(rows, drop_measured(file, rows, read), strict=True)]
+    numbers = [
+        (row.cells[name], f"{row.where}, column {name}") for row in kept for name in measurements if name in row.cells
+    ]
+    if kept[0].delimiter != ",":
+        refuse_mixed_decimals(numbers)
+    refuse_twice_measured(kept, measurements)
+    return kept
 
 
 def canonical_name(name: str) -> str:

@@ -194,6 +194,12 @@ def test_a_wrong_option_is_refused_with_what_was_expected(
      ("release,output_tok_s\n1.0,0\n", "line 2, column output_tok_s: expected a number above 0, found 0"),
      ("release,output_tok_s,gpus\n1.0,5,two\n", "column gpu_count: expected a whole number above 0, found 'two'"),
      ("release,output_tok_s,date\n1.0,5,soon\n", "column date: expected a day such as 2026-07-01, found 'soon'"),
+     ("release,output_tok_s,tpot_ms\n1.0,5,7\n", "column tpot_ms: expected a label, or a measurement as tpot_"),
+     ("release,output_tok_s,power_kw\n1.0,5,7\n", "column power_kw: expected a label, or a measurement as power_w"),
+     ("release,output_tok_s,tpot_p50_ms\n1.0,5,0.0125\n", "expected ms, found 0.0125 ms, which is 80,000 tokens"),
+     ("release,output_tok_s,repeat\n1.0,5,1\n1.0,6,1\n", "line 3: expected each repeat once, found it in"),
+     ("release;output_tok_s\n1.0;8000,5\n1.1;8.000\n", "line 3, column output_tok_s: expected one decimal sign"),
+     ("release;output_tok_s\n1.0;8,000\n", "line 2, column output_tok_s: '8,000' may be 8.000 or 8000"),
      ("release,tok/s/gpu\n1.0,5\n", "found release, tok_s_per_gpu"),
      ("[{\"release\": \"1.0\", \"output_tok_s\": [1]}]", "item 1, output_tok_s: expected a number or a text"),
      ('[{"release": 1.10, "output_tok_s": 5}]', "item 1: expected the release in quotes, found 1.1; a number loses"),
@@ -212,3 +218,12 @@ def test_json_is_read_like_csv(tracker: Tracker, tmp_path: Path) -> None:
     file.write_text('[{"release": "1.0", "gpu_count": 1, "output_tok_s": 500, "date": "2026-08-01"}]', encoding="utf-8")
     assert values(tracker("cost", str(file), "--gpu", "B200", "--json"), "as_priced") == pytest.approx([1.73 / 1.8])
     assert "it is not known on which GPU it ran" in tracker("cost", str(file)).out
+
+
+def test_a_column_of_another_measurement_makes_no_configs(tracker: Tracker, tmp_path: Path) -> None:
+    file = tmp_path / "points.csv"
+    head = "release,gpu_count,output_tok_s,ttft_p50_ms,e2e_latency,accuracy,note"
+    file.write_text(f"{head}\n1.0,1,500,100,7,0.9,a\n1.1,1,600,101,8,0.8,a\n", encoding="utf-8")
+    (item,) = tracker("cost", str(file), "--gpu", "B200", "--json").data["items"]
+    assert item["labels"] == {"gpu_count": 1, "note": "a"}
+    assert [one["release"] for one in item["releases"]] == ["1.0", "1.1"]

@@ -80,6 +80,11 @@ def test_chart_and_report_are_written(tracker: Tracker, file: Path, tmp_path: Pa
         (b"release,value\n1.0,5\n1.1,fast\n", "line 3, column value: expected a number, found 'fast'"),
         (b"release,value\n1.0,inf\n", "line 2, column value: expected a finite number, found 'inf'"),
         (b'release,value\n1.0,"5,4"\n', "line 2, column value: '5,4' has a decimal comma"),
+        (
+            b"release;value\n1.0;1.234\n1.1;12,5\n",
+            "line 2, column value: expected one decimal sign throughout, found '1.234'",
+        ),
+        (b"release;value\n1.0;1,234\n1.1;2,345\n", "line 2, column value: '1,234' may be 1.234 or 1234"),
         (b"release,value,Value\n1.0,5,6\n", "line 1: expected different column names, found twice: value"),
         (b"name,value\n1.0,5\n", "line 1: expected a column named one of release, version"),
         (b"release,ttft,itl\n1.0,5,6\n", "which column is the value? name it with --metric; found ttft, itl"),

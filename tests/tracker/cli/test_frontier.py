@@ -145,6 +145,9 @@ def test_wrong_input_is_refused_with_what_was_expected(tracker: Tracker, argumen
     [("release,concurrency,tok/s/gpu\n1.0,4,5\n", "expected a column tok_s_user or tpot_p50_ms"),
      ("release,concurrency,tok/s/gpu,tok/s/user\n1.0,4,5,-1\n", "line 2, column tok_s_user: expected a number above 0"),
      ("release,concurrency,tok/s/gpu,tok/s/user\n1.0,4,5,6\n", "expected points of two releases or more, found 1.0"),
+     ("release,concurrency,tok/s/gpu,tok/s/user,repeat\n1.0,4,5,6,1\n1.0,4,5,6,1\n1.1,4,5,6,1\n",
+      "line 3: expected each repeat once, found it in"),
+     ("release,concurrency,tok/s/gpu,tpot_p50_ms,tpot_p50_us\n1.0,4,5,6,6000\n1.1,4,5,6,6000\n", "column tpot_p50_us"),
      ("release,concurrency,tok/s/gpu,tok/s/user\n1.0,4,,6\n1.1,4,5,6\n", "line 2: expected throughput per GPU"),
      ("release,concurrency,output_tok_s,tok/s/user\n1.0,4,5,6\n1.1,4,5,6\n", "label gpu_count")],
 )  # fmt: skip
@@ -154,3 +157,10 @@ def test_a_malformed_file_is_refused_with_its_place(tracker: Tracker, tmp_path: 
     answer = tracker("frontier", str(file))
     assert answer.code == 2
     assert said in answer.err
+
+
+def test_a_column_of_another_measurement_does_not_tell_points_apart(tracker: Tracker, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.csv"
+    head = "release,concurrency,tok/s/gpu,tok/s/user,ttft_p50_ms"
+    file.write_text(f"{head}\n1.0,4,900,180,100\n1.0,64,5600,80,300\n1.1,4,880,181,101\n1.1,64,5900,80,302\n", "utf-8")
+    assert "not measured" not in tracker("frontier", str(file)).out
