@@ -33,8 +33,8 @@ from pydantic_settings import (
 )
 
 from jobs.characters import find_unstorable
-from jobs.release_notes.names import API, check_api, check_repository
 from jobs.environment.health import SLOWDOWNS
+from jobs.release_notes.names import API, check_api, check_repository
 from tracker.errors import UserError
 
 #: Variables that are not settings: the home folder, the settings file, and the mark on a benchmark's processes.

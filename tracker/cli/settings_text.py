@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 
 from tracker.settings import (
     DockerSettings,
+    HealthSettings,
     KubernetesSettings,
     RegistrySettings,
     ReleaseNotesSettings,
@@ -36,6 +37,7 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "docker": DockerSettings,
     "slurm": SlurmSettings,
     "kubernetes": KubernetesSettings,
+    "health": HealthSettings,
 }
 """Settings that are tables."""
 
