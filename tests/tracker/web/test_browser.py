@@ -8,10 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 import uvicorn
+from sqlmodel import select
 
 from tests.tracker.seed import Seeded
 from tests.tracker.web.client import asked
 from tracker.app import App
+from tracker.store.catalog import save_contents
+from tracker.store.tables import BuildRow
 from tracker.web.server import create_web
 
 ARGUMENTS = [
@@ -80,3 +83,23 @@ def test_a_walk_from_the_overview_to_a_rerun(address: str, app: App, seeded: See
         browser.close()
     assert problems == []
     assert asked(app)[-1][0] == "run:rerun"
+
+
+@pytest.mark.real("chromium")
+def test_another_axis_is_drawn_in_light_and_dark_at_its_own_address(address: str, app: App, seeded: Seeded) -> None:
+    from playwright.sync_api import expect, sync_playwright
+
+    with app.store.write() as session:
+        for place, build in enumerate(session.exec(select(BuildRow.id)).all()):
+            save_contents(session, build or 0, {"cuda": f"13.{place % 2}"})
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        page = browser.new_context(color_scheme="dark").new_page()
+        page.goto(f"{address}/series/{seeded.series[0]}")
+        page.get_by_role("link", name="cuda", exact=True).click()
+        expect(page.locator("#chart[data-drawn] svg")).to_contain_text("over the cuda inside")
+        page.get_by_role("button", name="Switch between light and dark").click()
+        page.reload()
+        expect(page.locator("#chart[data-drawn] svg")).to_contain_text("over the cuda inside")
+        assert page.url == f"{address}/series/{seeded.series[0]}?over=cuda"
+        browser.close()
