@@ -18,6 +18,10 @@ Tokens = Literal["input", "output", "total"]
 TOKENS: tuple[Tokens, ...] = ("input", "output", "total")
 DECODE_ONLY_TOOLS = ("inferencex",)
 """Tools whose output_tok_s_per_gpu divides by the decode GPUs alone where prefill and decode run apart."""
+CONTRADICTION_RATIO = Fraction(5, 100)
+"""Two figures of one run that should be one, and lie further apart, are both left out: one of them is wrong."""
+MOST_OF_BOOK = Fraction(3, 2)
+"""Power of the GPU alone above so many times the book's all-in power is that of several GPUs."""
 SNAPSHOT = "snapshot"
 """The flag of a reading at one moment, which is no mean over the run."""
 INPUTS = (
@@ -118,6 +122,12 @@ def tokens_per_gpu(
         total = PerGpu(value=measured, how="total_tok_s_per_gpu")
     if output.value is None and (measured := _measured(values, "output_tok_s_per_gpu")) is not None:
         output = _output_per_gpu(measured, str(labels.get("tool", "")), gpus)
+    total, output = _agree(values, "total_tok_s", total, gpus), _agree(values, "output_tok_s", output, gpus)
+    if total.value is not None and output.value is not None and total.value < output.value * (1 - CONTRADICTION_RATIO):
+        why = (
+            f"all tokens ({float(total.value):.4g} tok/s/GPU) are fewer than output tokens ({float(output.value):.4g})"
+        )
+        total = output = PerGpu(value=None, how=f"{why}: they contradict one another, so neither is taken")
     given = _difference(total, output)
     if given.value is None and values.get("total_tok_s") is None and _measured(values, "prompt_tok_s") is not None:
         given = _share(values, "prompt_tok_s", gpus)
@@ -136,6 +146,20 @@ def _share(values: Mapping[str, float], name: str, gpus: GpuCount) -> PerGpu:
     if gpus.total is None:
         return PerGpu(value=None, how=gpus.how)
     return PerGpu(value=measured / gpus.total, how=f"{name} / {gpus.how}")
+
+
+def _agree(values: Mapping[str, float], name: str, found: PerGpu, gpus: GpuCount) -> PerGpu:
+    """Return what was found, unless the run states it for one GPU too and the two contradict one another.
+
+    Where prefill and decode run apart the tool may mean other GPUs, so nothing follows.
+    """
+    stated = _measured(values, f"{name}_per_gpu")
+    if found.value is None or stated is None or gpus.apart:
+        return found
+    if abs(found.value - stated) <= CONTRADICTION_RATIO * max(found.value, stated):
+        return found
+    why = f"{found.how} is {float(found.value):.4g}, but {name}_per_gpu says {float(stated):.4g}"
+    return PerGpu(value=None, how=f"{why}: they contradict one another; is the number of GPUs right?")
 
 
 def _output_per_gpu(measured: Fraction, tool: str, gpus: GpuCount) -> PerGpu:
@@ -180,17 +204,21 @@ def derive_energy(
     measured = _measured(values, "power_w")
     editions: tuple[str, ...] = ()
     if measured is not None and SNAPSHOT not in flags:
+        if isinstance(book, Rate) and measured > MOST_OF_BOOK * book.value * 1000:
+            why = f"power_w is {float(measured):,.5g} W, expected the mean of one GPU, which is {book.words}, all in"
+            return _without_energy(rates, why)
         kw, how = measured / 1000, f"measured power, {float(measured):.4g} W/GPU (the GPU alone)"
     elif isinstance(book, Unknown):
         why = "power_w is a reading at one moment, and " if measured is not None else "power was not measured, and "
-        return {
-            name: Figure(metric=name, reason=why + book.reason)
-            for kind in rates
-            for name in (f"{kind}_tok_s_per_mw", f"j_per_{kind}_token")
-        }
+        return _without_energy(rates, why + book.reason)
     else:
         kw, how, editions = book.value, f"power by the book, {book.words}", (book.edition.id,)
     return {one.metric: one for kind, rate in rates.items() for one in _energy_of(kind, rate, kw, how, editions)}
+
+
+def _without_energy(rates: Mapping[Tokens, PerGpu], reason: str) -> dict[str, Figure]:
+    names = [name for kind in rates for name in (f"{kind}_tok_s_per_mw", f"j_per_{kind}_token")]
+    return {name: Figure(metric=name, reason=reason) for name in names}
 
 
 def _energy_of(kind: Tokens, rate: PerGpu, kw: Fraction, how: str, editions: tuple[str, ...]) -> list[Figure]:

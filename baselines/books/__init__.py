@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from baselines.books.book import Book, BookKind, Edition
 from baselines.books.document import parse_book
+from baselines.books.doubts import doubt_book
 from baselines.books.lookup import Rate, Unknown, find_edition, find_rate, held_rate
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Edition",
     "Rate",
     "Unknown",
+    "doubt_book",
     "find_edition",
     "find_rate",
     "held_rate",

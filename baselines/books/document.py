@@ -17,7 +17,8 @@ from jobs.names import gpu_key
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _BOOK_KEYS = ("kind", "name", "title", "edition")
 _EDITION_KEYS = ("name", "valid_from", "valid_to", "source", "note", "gpu")
-_LARGEST = {BookKind.PRICE: Decimal(10_000), BookKind.POWER: Decimal(1_000)}
+_LARGEST = {BookKind.PRICE: Decimal(500), BookKind.POWER: Decimal(50)}
+"""Above it stands the price of a month or of a rack, or power in W."""
 _TEXTS_OF_GPU = ("aliases", "note")
 
 

@@ -94,6 +94,27 @@ def test_power_is_measured_where_that_is_valid_and_from_the_book_otherwise() -> 
     assert "power was not measured" in nothing.reason
 
 
+def test_power_of_several_gpus_is_no_power_of_one() -> None:
+    rates = tokens_per_gpu({"output_tok_s": 1000.0}, {"gpu_count": 1})
+    above = derive_energy(rates, {"power_w": 8000.0}, (), power())["j_per_output_token"]
+    assert above.value is None
+    assert "power_w is 8,000 W, expected the mean of one GPU" in above.reason
+    assert derive_energy(rates, {"power_w": 8000.0}, (), UNKNOWN)["j_per_output_token"].value == 8
+
+
+def test_figures_of_one_run_that_contradict_one_another_are_left_out_with_the_reason() -> None:
+    fewer = tokens_per_gpu({"output_tok_s": 8000.0, "total_tok_s": 4000.0}, {"gpu_count": 8})
+    assert [one.value for one in fewer.values()] == [None, None, None]
+    assert "all tokens (500 tok/s/GPU) are fewer than output tokens (1000)" in fewer["output"].how
+    miscounted = {"output_tok_s": 8000.0, "output_tok_s_per_gpu": 8000.0}
+    found = tokens_per_gpu(miscounted, {"gpu_count": 8})["output"]
+    assert found.value is None
+    assert "is the number of GPUs right?" in found.how
+    assert tokens_per_gpu(miscounted, {"gpu_count": 1})["output"].value == 8000
+    apart = {"prefill_gpus": 4, "decode_gpus": 4, "tool": "inferencex"}
+    assert tokens_per_gpu({"output_tok_s": 8000.0, "output_tok_s_per_gpu": 2000.0}, apart)["output"].value == 1000
+
+
 def test_interactivity_is_as_measured_or_from_the_time_per_token() -> None:
     assert derive_interactivity({"tok_s_user": 60.0, "tpot_p50_ms": 10.0}).value == 60
     assert derive_interactivity({"tpot_p50_ms": 10.0, "tpot_mean_ms": 20.0}).value == 100

@@ -98,7 +98,8 @@ def check(
 ) -> None:
     """Read books and say every mistake.
 
-    With file, key, what was expected and what was found.
+    With file, key, what was expected and what was found. A figure far from what the shipped books say of the same GPU
+    is told as doubtful: it may be in another unit, or for several GPUs.
     """
     with opened() as app:
         from tracker.pipeline.books import load_books, own_files
@@ -113,7 +114,9 @@ def check(
     else:
         for one in checked:
             if one["error"] is None:
-                write(f"{one['file']}: good, {', '.join(one['editions'])}")
+                write(f"{one['file']}: {'doubtful' if one['doubts'] else 'good'}, {', '.join(one['editions'])}")
+                for doubt in one["doubts"]:
+                    write(f"  {doubt}")
     if not checked:
         note("no book of your own to check; name a file, or put one into the folder `books` of TRACKER_HOME")
     if problems:
@@ -121,13 +124,15 @@ def check(
 
 
 def _check_file(path: Path) -> dict[str, Any]:
-    from tracker.pipeline.books import read_book
+    from baselines.books import doubt_book
+    from tracker.pipeline.books import read_book, shipped_books
 
     try:
         book = read_book(path)
     except UserError as error:
-        return {"file": str(path), "error": str(error), "editions": []}
-    return {"file": str(path), "error": None, "editions": [one.id for one in book.editions]}
+        return {"file": str(path), "error": str(error), "editions": [], "doubts": []}
+    doubts = doubt_book(book, shipped_books())
+    return {"file": str(path), "error": None, "editions": [one.id for one in book.editions], "doubts": doubts}
 
 
 def _tiers(edition: Edition) -> list[str]:

@@ -8,7 +8,7 @@ from importlib import resources
 
 import pytest
 
-from baselines.books import BookKind, Rate, Unknown, find_rate, held_rate, parse_book
+from baselines.books import BookKind, Rate, Unknown, doubt_book, find_rate, held_rate, parse_book
 
 BOOK = """
 kind = "price"
@@ -27,6 +27,22 @@ source = "contract 15"
 [edition.gpu]
 H200 = { own = 1.20 }
 """
+
+
+@pytest.mark.parametrize(("written", "doubted"), [("1.50", False), ("4.5", False), ("12", True), ("0.15", True)])
+def test_a_figure_far_from_what_other_books_say_of_the_gpu_is_doubted(written: str, doubted: bool) -> None:
+    other = parse_book(BOOK.replace('"team"', '"other"'), "other.toml")
+    book = parse_book(BOOK.replace("own = 1.50", f"own = {written}"), "team.toml")
+    assert [line.partition(" is ")[0] for line in doubt_book(book, [other, book])] == (
+        ["team/spring: H200.own"] if doubted else []
+    )
+
+
+@pytest.mark.parametrize(("kind", "figure"), [("power", "kw = 700"), ("price", "own = 1300")])
+def test_watts_for_kilowatts_and_months_for_hours_are_refused(kind: str, figure: str) -> None:
+    text = BOOK.replace('"price"', f'"{kind}"').replace("own = 1.20", figure)
+    with pytest.raises(ValueError, match="expected a number above 0 up to"):
+        parse_book(text.replace("own = 1.50", "kw = 0.7") if kind == "power" else text, "team.toml")
 
 
 def test_the_edition_of_the_day_gives_the_price_exactly() -> None:

@@ -65,6 +65,10 @@ def test_a_book_is_checked_with_every_mistake_in_it(tracker: Tracker, tmp_path: 
     assert "edition[1].gpu.B200.own: expected a number above 0" in answer.err
     file.write_text(TEAM, encoding="utf-8")
     assert tracker("books", "check", str(file)).out.endswith("good, team/2026-10\n")
+    file.write_text(TEAM.replace("1.00", "98"), encoding="utf-8")
+    doubted = tracker("books", "check", str(file))
+    assert (doubted.code, "doubtful, team/2026-10" in doubted.out) == (0, True)
+    assert "B200.own is 98 USD/GPU-hour, other books say 1.73 to 3.7" in doubted.out
     assert "no book of your own to check" in tracker("books", "check").err
 
 
