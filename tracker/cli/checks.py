@@ -24,7 +24,7 @@ from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
 from tracker.engines import describe_engine
 from tracker.pipeline.gate import look
-from tracker.pipeline.plan import obstacle
+from tracker.pipeline.plan import obstacle, service_problem
 from tracker.pipeline.release_notes import match_releases
 from tracker.pipeline.watch import Watched, source_of, watched_sources
 from tracker.settings import ReleaseNotesSettings, Settings, home_folder, settings_file
@@ -238,7 +238,9 @@ def check_suite(app: App, suite: Suite) -> Check:
     with suppress(*PROBLEMS):
         place = app.place
     try:
-        problem = None if place is None else obstacle(suite, app.settings, place)
+        problem = None
+        if place is not None:
+            problem = obstacle(suite, app.settings, place) or service_problem(app.context, suite)
     except PROBLEMS as error:
         return Check(name=f"suite {suite.name}", state="fail", found=str(error), cure="correct it in the settings")
     if problem:

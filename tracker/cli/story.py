@@ -10,9 +10,10 @@ from tracker.app import App
 from tracker.cli.estimate import FirstSet, Pace, planned_runs
 from tracker.cli.output import format_duration
 from tracker.cli.results import lay_out_results
-from tracker.pipeline.plan import hardware_problem
+from tracker.pipeline.plan import hardware_problem, service_problem
 from tracker.pipeline.watch import source_of
 from tracker.store import catalog, series
+from tracker.store.standing import standing_of
 from tracker.store.views.overview import SourceView, list_sources
 
 LOOK_S = 1.0
@@ -44,7 +45,7 @@ class Story:
             unread = bool(series.dirty_series(session))
         first = FirstSet.of([run for runs in planned for run in runs])
         if self._finished:
-            self._show(_tell_background(first))
+            self._show(_tell_background(first, self._host_obstacle()))
             return LOOK_LATER_S
         self._tell_failures(first)
         if first.total == 0:
@@ -66,6 +67,8 @@ class Story:
         name = source_of(suite).name
         if problem := hardware_problem(suite, self._app.place):
             self._once(f"{suite.name}: {problem}; its runs wait for a host that has it")
+        elif problem := service_problem(self._app.context, suite):
+            self._once(f"{suite.name}: {problem}")
         with self._app.store.read() as session:
             source = next((one for one in list_sources(session) if one.source == name), None)
             component = catalog.known_component(session, suite.component)
@@ -109,6 +112,8 @@ class Story:
         if first.running:
             run = first.running
             parts.append(f"measuring {run.component} {run.release.display} (run {run.repeat})")
+        elif first.left and (why := self._host_obstacle()):
+            parts.append(f"nothing starts: {why}")
         if first.failed:
             parts.append(f"{first.failed} failed")
         if first.left == 0:
@@ -116,6 +121,12 @@ class Story:
         elif left_s is not None:
             parts.append(f"about {format_duration(max(1.0, left_s))} left")
         return " · ".join(parts)
+
+    def _host_obstacle(self) -> str | None:
+        """Return why this host starts nothing now; None where it does."""
+        host_id, now = self._app.place.host_id, self._app.clock.now()
+        with self._app.store.read() as session:
+            return standing_of(session, host_id, now=now).obstacle(now)
 
     def _tell_result(self, suites: Sequence[Suite], first: FirstSet) -> None:
         self._show("")
@@ -126,9 +137,11 @@ class Story:
         self._say("further releases are measured in the background; Ctrl-C ends")
 
 
-def _tell_background(first: FirstSet) -> str:
+def _tell_background(first: FirstSet, why: str | None) -> str:
     """Return where the background work stands; empty when nothing waits."""
     if not first.waiting:
         return ""
     running = f": {first.at_work.component} {first.at_work.release.display}" if first.at_work else ""
+    if why and not first.at_work:
+        return f"nothing starts: {why} · {first.waiting} runs wait"
     return f"in the background{running} · {first.waiting} runs wait"

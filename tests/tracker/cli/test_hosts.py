@@ -11,6 +11,8 @@ from sqlalchemy import text
 
 from tests.tracker.cli.conftest import Tracker
 from tests.tracker.seed import Seeded
+from tracker.app import open_app
+from tracker.cli.story import Story
 from tracker.store.engine import open_store
 
 HERE = socket.gethostname()
@@ -149,3 +151,29 @@ def test_what_a_host_says_of_itself_cannot_steer_the_terminal(seeded: Seeded, ho
         session.execute(text("UPDATE host SET refusal = :words"), {"words": "\x1b[2J hot"})
     store.close()
     assert "\x1b" not in tracker("hosts", "show", "bench-1").out
+
+
+def test_the_doctor_names_the_pool_that_a_suite_asks_for(
+    tracker: Tracker, folder_suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder_suite.write_text(folder_suite.read_text().replace("[output]", '[hardware]\npool = "quiet"\n[output]'))
+    monkeypatch.setenv("TRACKER_SUITES", str(folder_suite))
+    found = {one["name"]: one for one in tracker("doctor", "--json").data["items"]}["suite tiny"]
+    assert (found["state"], "asks for pool quiet" in found["found"]) == ("warn", True)
+    tracker("hosts", "add", "--pool", "quiet")
+    assert {one["name"]: one["state"] for one in tracker("doctor", "--json").data["items"]}["suite tiny"] == "ok"
+
+
+def test_what_serve_shows_names_what_the_host_waits_for(
+    tracker: Tracker, folder_suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACKER_SUITES", str(folder_suite))
+    assert tracker("releases", "check").code == 0
+    tracker("hosts", "cordon", HERE, "--why", "lent out")
+    shown: list[str] = []
+    app = open_app()
+    try:
+        Story(app, say=shown.append, show=shown.append).go_on()
+    finally:
+        app.close()
+    assert any("nothing starts: host " in line and "lent out" in line for line in shown), shown
