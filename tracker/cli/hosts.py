@@ -44,7 +44,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_(as_json: Json = False) -> None:
-    """Show the hosts: what each may take, what runs there, how it was at the last look."""
+    """Show the hosts.
+
+    What each may take, what runs there, how it was at the last look.
+    """
     from tracker.store.views.hosts import list_hosts
 
     with opened() as app, app.store.read() as session:
@@ -56,16 +59,19 @@ def list_(as_json: Json = False) -> None:
 
 
 def show(name: Name, as_json: Json = False) -> None:
-    """Show one host: state, hardware, health, maintenance, what runs there, what was done to it."""
+    """Show everything about one host.
+
+    State, hardware, health, maintenance, what runs there, what was done to it.
+    """
     with opened() as app:
         detail = _find(app, name)
     write_json(detail) if as_json else write_host(detail)
 
 
 def check(name: NameOrHere = None, fail_on: FailOn = None, as_json: Json = False) -> None:
-    """Probe this machine: its hardware, and whether it is fit to measure on now.
+    """Probe this machine's hardware and health.
 
-    Of another host, show what was captured there last. JSON: `host`, `here`, `hardware`, `labels`, `state`, `driver`,
+    It says whether the machine is fit to measure on now. Of another host, show what was captured there last. JSON: `host`, `here`, `hardware`, `labels`, `state`, `driver`,
     `findings` (`name`, `state`, `found`, `wanted`, `lasting`); of another host `captured_at` and `captured`.
     """
     from tracker.errors import UserError
@@ -137,7 +143,10 @@ def add(
     cores: Annotated[int | None, typer.Option(help="Its logical cores.", min=1, max=65_536)] = None,
     as_json: Json = False,
 ) -> None:
-    """Add a host, or change slots and pools of a known one. This machine's hardware is probed."""
+    """Add a host, or change slots and pools of one.
+
+    Without a name this machine, whose hardware is probed.
+    """
     with opened() as app:
         from tracker.app import whoami
         from tracker.errors import UserError
@@ -174,17 +183,26 @@ def _stated_hardware(gpu: str | None, gpus: int | None, cpu: str | None, cores: 
 
 
 def cordon(name: Name, why: Why = "", as_json: Json = False) -> None:
-    """Start nothing on a host for now; what runs goes on, what is planned waits."""
+    """Start nothing on a host for now.
+
+    What runs goes on, what is planned waits.
+    """
     _change(name, "cordoned", why, as_json)
 
 
 def drain(name: Name, why: Why = "", as_json: Json = False) -> None:
-    """Take a host out of service: what runs ends, nothing starts, nothing is planned for it."""
+    """Take a host out of service.
+
+    What runs ends by itself, nothing starts, nothing is planned for it.
+    """
     _change(name, "draining", why, as_json)
 
 
 def uncordon(name: Name, why: Why = "", as_json: Json = False) -> None:
-    """Let a host start runs again, whatever it was before: cordoned, draining or held after a refusal."""
+    """Let a host start runs again.
+
+    Whatever it was before: cordoned, draining or held after a refusal.
+    """
     _change(name, "ready", why, as_json)
 
 
@@ -212,7 +230,10 @@ def maintain(
     lift: Annotated[int | None, typer.Option(help="Take the window of this number back.", min=1, max=2**31 - 1)] = None,
     as_json: Json = False,
 ) -> None:
-    """Plan a time in which a host starts nothing, or take one back. What runs when it begins goes on."""
+    """Plan maintenance of a host, or take it back.
+
+    A time in which it starts nothing. What runs when it begins goes on.
+    """
     with opened() as app:
         from tracker.app import whoami
         from tracker.errors import UserError
