@@ -71,8 +71,9 @@ def show(name: Name, as_json: Json = False) -> None:
 def check(name: NameOrHere = None, fail_on: FailOn = None, as_json: Json = False) -> None:
     """Probe this machine's hardware and health.
 
-    It says whether the machine is fit to measure on now. Of another host, show what was captured there last. JSON: `host`, `here`, `hardware`, `labels`, `state`, `driver`,
-    `findings` (`name`, `state`, `found`, `wanted`, `lasting`); of another host `captured_at` and `captured`.
+    It says whether the machine is fit to measure on now. Of another host, show what was captured there last.
+    JSON: `host`, `here`, `hardware`, `labels`, `state`, `driver`, `findings` (`name`, `state`, `found`, `wanted`,
+    `lasting`); of another host `captured_at` and `captured`.
     """
     from tracker.errors import UserError
 
