@@ -69,7 +69,7 @@ class Near:
         """Return what to do so that the series may be held against the reference."""
         lost = [one.name for one in self.differences if one.published is None]
         if lost:
-            return f"nothing: the row does not state its {', '.join(lost)}"
+            return f"find a row that states its {', '.join(lost)}"
         unsaid = [_label_of(one) for one in self.differences if one.measured is None]
         other = [_wanted(one) for one in self.differences if one.measured is not None]
         parts = []
