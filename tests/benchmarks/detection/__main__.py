@@ -40,13 +40,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tuned", action="store_true", help="leave the peers' default settings out")
     parser.add_argument("--slow", action="store_true", help=f"with {', '.join(SLOW)}")
+    parser.add_argument("--ours", action="store_true", help="measure ours alone again, keep the seeds as they stand")
     asked = parser.parse_args()
     share = 0.1 if asked.quick else 1.0
     seeds = asked.seeds.split(",")[: 1 if asked.quick else None]
     chosen = choose(asked)
     parts = [describe_machine(share, chosen), *checks.report(asked.quick)]
+    if asked.ours:
+        parts += ["## Seed" + one.rstrip() for one in TARGET.read_text(encoding="utf-8").split("## Seed")[1:]]
     publish(parts, asked.quick)
-    for seed in seeds:
+    for seed in [] if asked.ours else seeds:
         rows = run_all(seed, share, asked.jobs, chosen)
         parts += [f"## Seed {seed}", table_of(seed, share, rows), *differences(seed, share, rows)]
         publish(parts, asked.quick)
