@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Literal
 
 from baselines.books import Book, BookKind, Rate
+from baselines.claims.consistency import find_contradictions
 from baselines.claims.entered import FIGURES, ONE, Claim, Ratio, exact
 from baselines.claims.measured import Source
 from jobs.names import same_gpu, same_model
@@ -39,7 +40,7 @@ class ClaimCheck:
     claim: Claim
     outcome: Outcome
     kind: str
-    """software, software and price, hardware (software in it cannot be told apart), workload, level, unknown."""
+    """software, price, both, hardware (software in it cannot be told apart), workload, level, unknown."""
     ratios: Mapping[str, Ratio]
     """Figure -> after / before, from the figures, else as stated, else implied by the others."""
     parts: tuple[CheckedPart, ...]
@@ -49,6 +50,7 @@ class ClaimCheck:
 def check_claim(claim: Claim, books: Sequence[Book] = ()) -> ClaimCheck:
     """Return what a claim comes to; books are only used to say what its figures would imply."""
     ratios, problems = _gather(claim)
+    problems += find_contradictions(claim)
     findings = list(problems)
     price = _ratio_of_rates(claim, ratios, PRICE, "price")
     power = _ratio_of_rates(claim, ratios, POWER, "power")
@@ -128,7 +130,9 @@ def _kind_of(claim: Claim, ratios: Mapping[str, Ratio], price: Ratio | None) -> 
     if any(first.get(name, "") != second.get(name, "") for name in ("workload", "precision")):
         return "workload"
     if price is not None and not price.meets(ONE):
-        return "software and price"
+        rate = ratios.get(RATE)
+        only = rate.meets(ONE) if rate is not None else COST not in ratios
+        return "price" if only else "software and price"
     return "software"
 
 
@@ -157,11 +161,11 @@ def _split(kind: str, ratios: Mapping[str, Ratio], price: Ratio | None, power: R
         parts.append(
             CheckedPart(source="workload", times=rate, how="model, precision or workload differ: no software part")
         )
-    else:
+    elif rate is not None or COST in ratios:
         known = rate or (_inverse(ratios[COST]) if COST in ratios and price is None else None)
         how = "tok/s/GPU" if rate else "all of it, only with the price held: no price is stated"
         parts.append(CheckedPart(source="software", times=known, how=how))
-    if COST in ratios:
+    if COST in ratios or kind == "price":
         told = "not stated" if price is None else "held" if price == ONE else "USD per GPU-hour"
         parts.append(CheckedPart(source="price", times=_inverse(price) if price else None, how=told))
     if PER_MW in ratios or PER_TOKEN in ratios:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
@@ -43,6 +44,9 @@ def _read(problems: Problems, where: str, table: Mapping[str, Any]) -> Claim:
     stated = _read_figures(problems, f"{where}stated", table.get("stated", {}), ratios=True)
     if not before.figures and not after.figures and not stated:
         problems.add(f"{where}after", f"a figure ({', '.join(FIGURES)}), or stated ratios", "none")
+    days = [_day_of(side.texts.get("date")) for side in (before, after)]
+    if days[0] and days[1] and days[0] > days[1]:
+        problems.add(f"{where}after.date", f"a day from before.date ({days[0]}) on", str(days[1]))
     return Claim(
         name=problems.text(where, table, "name", needed=True, name=True),
         says=problems.text(where, table, "says", needed=True),
@@ -53,6 +57,14 @@ def _read(problems: Problems, where: str, table: Mapping[str, Any]) -> Claim:
         held=_read_held(problems, f"{where}held", table.get("held", [])),
         kind=_read_kind(problems, f"{where}kind", table.get("kind")),
     )
+
+
+def _day_of(text: str | None) -> date | None:
+    """Return the day of a text; None for none, and for what is no day, such as a quarter."""
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
 
 
 def _read_kind(problems: Problems, key: str, value: object) -> str | None:

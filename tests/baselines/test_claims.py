@@ -130,6 +130,35 @@ def test_figures_that_contradict_the_statement_do_not_hold() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [("tok_s_per_gpu = 100, usd_per_gpu_hour = 2.00, usd_per_m_tokens = 0.20", "tok_s_per_gpu = 200",
+      "before: usd_per_gpu_hour 2 and tok_s_per_gpu 100 give usd_per_m_tokens 5.556, which contradicts the stated 0.2"),
+     ("tok_s_per_gpu = 100", "tok_s_per_gpu = 200, kw_per_gpu = 2.0, j_per_token = 2.0",
+      "after: kw_per_gpu 2 and tok_s_per_gpu 200 give j_per_token 10, which contradicts the stated 2"),
+     ("tok_s_per_gpu = 100, kw_per_gpu = 2.0, tok_s_per_mw = 900", "tok_s_per_gpu = 200",
+      "give tok_s_per_mw 5e+04, which contradicts the stated 900"),
+     ("usd_per_gpu_hour = 2.00, usd_per_m_tokens = 0.20", "usd_per_gpu_hour = 1.00, usd_per_m_tokens = 0.10",
+      "the price is said to be held, but usd_per_gpu_hour moves")],
+)  # fmt: skip
+def test_figures_of_one_side_that_contradict_one_another_do_not_hold(before: str, after: str, said: str) -> None:
+    sides = f'before = {{ gpu = "B200", {before} }}\nafter = {{ gpu = "B200", {after} }}\nheld = ["price"]\n'
+    found = check(CLAIM.partition("stated")[0] + sides)
+    assert found.outcome == "does not hold"
+    assert any(said in finding for finding in found.findings), found.findings
+
+
+def test_a_claim_of_a_price_alone_holds_where_only_the_price_moved() -> None:
+    text = CLAIM.partition("kind")[0] + 'kind = "price"\n'
+    before, after = "usd_per_gpu_hour = 2.00", "usd_per_gpu_hour = 1.00"
+    only = f'{text}before = {{ gpu = "B200", {before} }}\nafter = {{ gpu = "B200", {after} }}\n'
+    assert (check(only).kind, check(only).outcome, part(check(only), "price")) == ("price", "holds", 2.0)
+    same = only.replace(" }", ", tok_s_per_gpu = 500 }")
+    assert (check(same).kind, check(same).outcome) == ("price", "holds")
+    faster = same.replace("500 }\nafter", "250 }\nafter")
+    assert (check(faster).kind, check(faster).outcome) == ("software and price", "does not hold")
+
+
+@pytest.mark.parametrize(
     ("old", "new", "kind"),
     [('gpu = "B200", usd_per_m_tokens = 0.11', "usd_per_m_tokens = 0.11", "unknown"),
      ('before = { gpu = "B200"', 'before = { model = "a", gpu = "B200"', "software"),
@@ -156,6 +185,13 @@ def test_a_malformed_claim_is_refused_with_its_key(old: str, new: str, said: str
     with pytest.raises(ValueError, match=r"claims\.toml: ") as error:
         parse_claims(CLAIM.replace(old, new), "claims.toml")
     assert said in str(error.value)
+
+
+def test_a_claim_whose_after_is_before_its_before_is_refused() -> None:
+    dated = CLAIM.replace("0.11", "0.11, date = 2026-05-01").replace("0.02", '0.02, date = "2026-04-01"')
+    with pytest.raises(ValueError, match=r"after\.date: expected a day from before\.date \(2026-05-01\) on"):
+        parse_claims(dated, "claims.toml")
+    assert parse_claims(dated.replace("2026-04-01", "spring of 2026"), "claims.toml")[0].after.texts["date"]
 
 
 def test_printed_digits_say_how_exact_a_number_is() -> None:
