@@ -171,7 +171,7 @@ class ReleaseNotesSettings(_Part):
         pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$", description="Component whose releases it tells of, such as tensorrt-llm"
     )
     repository: Annotated[str, AfterValidator(check_repository)] = Field(
-        description="GitHub repository whose releases have the notes: NVIDIA/TensorRT-LLM"
+        description="GitHub repository whose releases have the notes, as OWNER/NAME", examples=["NVIDIA/TensorRT-LLM"]
     )
     api: Annotated[str, AfterValidator(check_api)] = Field(
         API, description="GitHub's REST interface; an Enterprise Server has its own: https://github.example.com/api/v3"

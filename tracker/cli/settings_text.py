@@ -65,7 +65,8 @@ def _entries(model: type[BaseModel]) -> str:
 
 
 def _entry(name: str, field: FieldInfo) -> str:
-    value = "default" if field.default is PydanticUndefined else field.default
+    example = (field.examples or ["default"])[0]
+    value = example if field.default is PydanticUndefined else field.default
     shown = '""' if value is None else _toml(value)
     unset = " (not set)" if value is None else ""
     return f"\n# {field.description}{unset}\n# {name} = {shown}\n"
