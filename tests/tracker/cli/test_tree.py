@@ -47,7 +47,10 @@ def test_every_command_answers_in_json(path: tuple[str, ...]) -> None:
     assert any("--json" in option.opts for option in COMMANDS[path].params)
 
 
-@pytest.mark.parametrize("group", ["", "hosts", "releases", "suites", "runs", "series", "alerts", "references", "tokens"])
+GROUPS = ("", "hosts", "releases", "suites", "runs", "series", "alerts", "references", "tokens")
+
+
+@pytest.mark.parametrize("group", GROUPS)
 def test_a_list_of_commands_says_whole_sentences(group: str, tracker: Tracker) -> None:
     assert "..." not in tracker(*group.split(), "--help").out.split("Commands:")[1]
 
