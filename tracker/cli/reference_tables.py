@@ -218,23 +218,25 @@ def write_comparison(found: AgainstPublished) -> None:
             Column(title="better", drop=True),
             Column(title="published with", drop=True),
             Column(title="line", right=True),
+            *([Column(title="edition", drop=True)] if len(found.editions) > 1 else []),
             Column(title="doubts", give=True),
         )
-        write_table(columns, [_beside_row(one) for one in found.beside], empty="")
+        write_table(columns, [_beside_row(one, len(found.editions) > 1) for one in found.beside], empty="")
     else:
         write(_nothing_fits(found))
     for one in found.nearly[:MOST_NEARLY]:
         close = one.near[0]
-        write(
-            f"\n{one.series.name} {one.series.metric}: nearest is line {close.reference.printed.line}, which differs:"
-        )
+        line = f"line {close.reference.printed.line}"
+        if len(found.editions) > 1:
+            line += f" of {one.editions[id(close.reference)]}"
+        write(f"\n{one.series.name} {one.series.metric}: nearest is {line}, which differs:")
         write("\n".join(f"  {difference}" for difference in close.differences))
         write(f"  to compare: {close.cure}")
     if len(found.nearly) > MOST_NEARLY:
         note(f"and {len(found.nearly) - MOST_NEARLY} series more; --json has them all")
 
 
-def _beside_row(one: Beside) -> tuple[object, ...]:
+def _beside_row(one: Beside, with_edition: bool) -> tuple[object, ...]:
     from alerts.wording import format_value
 
     series, printed = one.series, one.figure.reference.printed
@@ -242,6 +244,7 @@ def _beside_row(one: Beside) -> tuple[object, ...]:
         series.name, series.metric, format_value(series.level.level, series.unit),
         format_value(one.published, series.unit), "" if one.ratio is None else f"{one.ratio:.3f}", series.direction,
         printed.framework or ("MLPerf" if printed.mlperf else ""), printed.line,
+        *([one.figure.edition.name] if with_edition else []),
         ", ".join(flag.code for flag in one.figure.reference.flags),
     )  # fmt: skip
 

@@ -121,6 +121,24 @@ def test_a_release_is_held_against_the_rows_that_fit(tracker: Tracker, tmp_path:
     assert "TensorRT-LLM 1.1" in told
 
 
+def test_beside_two_editions_each_line_says_of_which_it_is(tracker: Tracker, tmp_path: Path, page: Path) -> None:
+    assert tracker("references", "import", str(page), "--source", "vendor").code == 0
+    unsaid = {name: value for name, value in LABELS.items() if name != "precision"}
+    hand_in(tracker, tmp_path, (LABELS, "output_tok_s", 4416.5, "tok/s"), (unsaid, "output_tok_s", 4000.0, "tok/s"))
+    told = tracker("references", "compare", "--release", "1.2.0").out
+    assert "edition" in told.splitlines()[1]
+    assert "166  nvidia-inference-performance/2026-04-30" in told
+    assert "nearest is line 166 of nvidia-inference-performance/2026-04-30, which differs" in told
+
+
+def test_tables_that_are_not_read_are_named_on_import(tracker: Tracker, tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    other = "| AI Thing | Speed |\n|---|---|\n| Borealis | 55 tokens/sec |\n"
+    file.write_text(f"{PAGE}\n\n{other}", encoding="utf-8")
+    answer = tracker("references", "import", str(file), "--dry-run")
+    assert "a table with figures is not read, its header names no model and throughput: AI Thing | Speed" in answer.out
+
+
 def test_where_nothing_fits_the_nearest_rows_are_told_with_what_to_do(tracker: Tracker, tmp_path: Path) -> None:
     unsaid = {name: value for name, value in LABELS.items() if name not in ("precision", "tp")}
     loaded = {**LABELS, "isl": 1024, "osl": 1024, "concurrency": 16}

@@ -131,3 +131,9 @@ def test_the_statements_do_not_grow_with_the_series(app: App, client: Client) ->
     few = count()
     hand_in(app, *[4000.0] * 40, release="1.3.0")
     assert count() == few
+
+
+def test_a_filter_that_is_no_filter_is_refused_and_never_passed_over(beginner: Client) -> None:
+    for said in ("maybe", "doubtful"):
+        assert beginner.get(f"/references?doubtful={said}").status_code == 422
+    assert beginner.get("/references?doubtful=true").status_code == 200

@@ -100,7 +100,7 @@ def list_all(
     gpu: str | None = None,
     framework: str | None = None,
     metric: str | None = None,
-    doubtful: str | None = None,
+    doubtful: bool = False,
     q: str | None = None,
     cursor: str | None = None,
 ) -> Response:
@@ -112,7 +112,7 @@ def list_all(
         gpu=gpu,
         framework=framework,
         metric=metric,
-        doubtful=doubtful == "yes",
+        doubtful=doubtful,
         text=q,
         cursor=cursor,
     )
