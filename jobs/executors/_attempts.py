@@ -9,6 +9,7 @@ status.json        how it ended; created exactly once
 environment.json   where it ran; run.log, setup.log, supervisor.log: what was printed
 work/              the program's working folder, removed at the end
 result/            the result file, taken out of work/
+ranks/             what ranks beside the one that writes the result printed
 
 A benchmark runs as the same user, so it can write here too: whatever stands in a file is checked when it is read.
 """
@@ -30,8 +31,10 @@ from typing import Any
 
 from jobs.characters import replace_unstorable
 from jobs.errors import UserError
-from jobs.protocols import Asset, ContainerLimits, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+from jobs.protocols import Asset, ContainerLimits, JobOutcome, JobOutput, JobSpec, JobState, JobStatus, Nodes
 
+LOG_AS_RESULT = "run.log"
+"""A suite that names this as its result file is read from what its program prints."""
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _LARGEST_FILE_BYTES = 16 * 1024 * 1024
 _LARGEST_CODE = 2**31 - 1
@@ -98,7 +101,8 @@ def read(path: Path) -> dict[str, Any] | None:
 def job_to_json(job: JobSpec) -> dict[str, Any]:
     """Return the job as plain JSON values."""
     values = {field.name: getattr(job, field.name) for field in fields(job)}
-    named = {"environment": dict(job.environment), "container": asdict(job.container)}
+    nodes = asdict(job.nodes) if job.nodes else None
+    named = {"environment": dict(job.environment), "container": asdict(job.container), "nodes": nodes}
     return {**values, **named, "assets": [asdict(asset) for asset in job.assets]}
 
 
@@ -107,12 +111,22 @@ def job_from_json(values: Mapping[str, Any]) -> JobSpec:
     assets = tuple(Asset(**{**a, "requirements": tuple(a["requirements"])}) for a in values["assets"])
     lists = {name: tuple(values[name]) for name in ("arguments", "requirements")}
     container = ContainerLimits(**values.get("container", {}))
-    return JobSpec(**{**values, **lists, "assets": assets, "container": container})
+    nodes = values.get("nodes")
+    ranks = Nodes(**{**nodes, "launcher": tuple(nodes["launcher"])}) if nodes else None
+    return JobSpec(**{**values, **lists, "assets": assets, "container": container, "nodes": ranks})
 
 
-def check_job(job: JobSpec) -> None:
-    """Raise UserError for a job whose names could reach outside its folder or turn into options of a command."""
+def check_job(job: JobSpec, *, several_nodes: bool = False) -> None:
+    """Raise UserError for a job whose names could reach outside its folder or turn into options of a command.
+
+    And for one that wants ranks on several nodes, where the executor does not say that it starts them.
+    """
     check_key(job.key)
+    if job.nodes and not several_nodes:
+        raise UserError(
+            f"job {job.key}: expected one process on one machine, found {job.nodes.ranks} ranks on {job.nodes.count} "
+            "node(s) ([run.nodes]), which this executor cannot start; use executor slurm or remove the table"
+        )
     for name in (job.result_file, *(asset.name for asset in job.assets)):
         if name in {"", ".", ".."} or "/" in name or "\0" in name:
             raise UserError(f"job {job.key}: {name!r} must be a plain file name without a folder")
@@ -211,7 +225,13 @@ class Attempt:
             else []
         )
         named += [(kind, self.file(name)) for name, kind in _LOGS.items()]
+        named += [("other", path) for path in self._rank_logs()]
         return tuple(output for kind, path in named if (output := _describe(kind, path)))
+
+    def _rank_logs(self) -> list[Path]:
+        """Return what the other ranks of a run on several nodes printed."""
+        logs = self.folder / "ranks"
+        return sorted(logs.glob("rank-*.log")) if logs.is_dir() and not logs.is_symlink() else []
 
 
 def attempts_in(folder: Path) -> Iterator[Attempt]:

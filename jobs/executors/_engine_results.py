@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from jobs.executors._attempts import Attempt
+from jobs.executors._attempts import LOG_AS_RESULT, Attempt
 from jobs.executors._commands import DISK_FULL, Ended, last_line, printed_lines, size_text
 from jobs.executors._engine_client import Engine, EngineRefused
 from jobs.executors._engine_container import REFUSED_CODE, SEEN, WORK
 from jobs.executors._engine_logs import keep_log, read_frames
 from jobs.protocols import JobOutcome, JobSpec
 
-LOG_AS_RESULT = "run.log"
-"""A suite that names this as its result file is read from what its program prints."""
 _SEEN_LIMIT_BYTES = 1 << 20
 _KILLED = 128 + signal.SIGKILL
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import signal
 from datetime import timedelta
 
+from jobs.executors._attempts import LOG_AS_RESULT
 from jobs.executors._commands import Ended, size_text
 from jobs.executors._kubernetes_ends import Look
 from jobs.executors._kubernetes_report import Report
@@ -35,6 +37,13 @@ def judge(job: JobSpec, look: Look, report: Report, *, cut: bool) -> Ended:
     if not report.whole:
         return Ended(JobOutcome.LOST, "not all of its log arrived whole")
     return _with_result(job, report)
+
+
+def with_log_as_result(job: JobSpec, report: Report) -> Report:
+    """Return the report with what was printed as its result, where the suite wants that and no file of the name is."""
+    if job.result_file != LOG_AS_RESULT or report.result is not None or report.odd_result or not report.whole:
+        return report
+    return dataclasses.replace(report, result=report.log or None)
 
 
 def _with_result(job: JobSpec, report: Report) -> Ended:

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from jobs.executors._attempts import Attempt, open_regular
+from jobs.executors._attempts import LOG_AS_RESULT, Attempt, open_regular
 from jobs.executors._commands import (
     DISK_FULL,
     Command,
@@ -87,6 +87,8 @@ def _cut(attempt: Attempt, limit_bytes: int) -> None:
 def _keep_result(attempt: Attempt, job: JobSpec) -> str:
     """Take the result file out of the working folder; return in words why there is none, empty where there is."""
     source = attempt.work / job.result_file
+    if job.result_file == LOG_AS_RESULT and not os.path.lexists(source) and attempt.file("run.log").stat().st_size:
+        shutil.copyfile(attempt.file("run.log"), source)
     handle = open_regular(source)
     if handle is None:
         what = "no" if not source.is_symlink() and not source.exists() else "something that is not a plain file as"
@@ -113,11 +115,14 @@ def _judge(attempt: Attempt, job: JobSpec, code: int, missing: str) -> Ended:
         return Ended(JobOutcome.INFRA_FAILED, f"the disk is full: {said}", exit_code=code)
     if code == 0:
         return Ended(JobOutcome.TOOL_FAILED, missing, exit_code=0)
-    how = f"exit code {code}" if code > 0 else f"ended by {_signal_name(-code)}"
-    if code == -signal.SIGKILL:
-        how += " (most often the machine ran out of memory)"
-    said = last_line(log)
+    how, said = exit_text(code), last_line(log)
     return Ended(JobOutcome.TOOL_FAILED, f"{how}: {said}" if said else how, exit_code=code)
+
+
+def exit_text(code: int) -> str:
+    """Return in words how a program ended: its exit code, or the signal that a negative one stands for."""
+    how = f"exit code {code}" if code > 0 else f"ended by {_signal_name(-code)}"
+    return f"{how} (most often the machine ran out of memory)" if code == -signal.SIGKILL else how
 
 
 def _disk_is_full(attempt: Attempt) -> bool:

@@ -27,7 +27,7 @@ from jobs.executors._kubernetes_client import Cluster
 from jobs.executors._kubernetes_ends import Look, look_at
 from jobs.executors._kubernetes_manifest import ATTEMPT_NOTE, HOME_LABEL, home_label, job_manifest, job_name, mark_of
 from jobs.executors._kubernetes_options import KubernetesOptions, read_options
-from jobs.executors._kubernetes_outcome import judge, pod_record
+from jobs.executors._kubernetes_outcome import judge, pod_record, with_log_as_result
 from jobs.executors._kubernetes_report import Report, read_report
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
@@ -166,7 +166,7 @@ class KubernetesExecutor:
         job = job_from_json(order["job"])
         limit_bytes = int(job.output_limit_bytes * (1 + _ENCODED)) + 65536
         text = self.cluster.log(look.pod, limit_bytes=limit_bytes) if look.pod else None
-        report = read_report(text or b"", mark_of(self._name(attempt)))
+        report = with_log_as_result(job, read_report(text or b"", mark_of(self._name(attempt))))
         if look.expects_report and not report.whole and not self._in_doubt_for_long(attempt.key):
             return JobStatus(state=JobState.RUNNING, started_at=attempt.started_at())
         self._keep(attempt, job, look, report)

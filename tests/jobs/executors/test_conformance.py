@@ -39,6 +39,7 @@ def _local_case(folder: Path, cache: Path, job: Callable[..., JobSpec], tmp_path
         "quick-1",
         f"""
         open({str(counter)!r}, "a").write("x")
+        print("{{}}")
         open("result.json", "w").write("{{}}")
         """,
     )
@@ -58,7 +59,15 @@ def _local_case(folder: Path, cache: Path, job: Callable[..., JobSpec], tmp_path
 def _replay_case(folder: Path, cache: Path, job: Callable[..., JobSpec], tmp_path: Path) -> Case:
     recordings = tmp_path / "recordings"
     recordings.mkdir()
-    line = {"component": "thing", "version": "1.0", "config": "c", "repeat": 1, "outcome": "ok", "result": {}}
+    line = {
+        "component": "thing",
+        "version": "1.0",
+        "config": "c",
+        "repeat": 1,
+        "outcome": "ok",
+        "result": {},
+        "log": "{}",
+    }
     (recordings / "all.jsonl").write_text(json.dumps(line))
     named = {"BENCHMARK_CONFIG": "c", "BENCHMARK_REPEAT": "1"}
 
@@ -100,7 +109,7 @@ def _podman_case(podman: Podman, digest: str, folder: Path, cache: Path) -> Case
     return Case(
         make=make,
         make_endless=make,
-        quick=job("quick-1", "echo '{}' > result.json"),
+        quick=job("quick-1", "echo '{}'; echo '{}' > result.json"),
         endless=job("endless-1", "trap 'exit 0' TERM; sleep 600 & wait"),
         times_run=times_run,
     )
@@ -200,6 +209,15 @@ def test_outputs_come_with_their_size_and_hash(case: Case, ended: Ended) -> None
         content = output.path.read_bytes()
         assert output.size_bytes == len(content)
         assert output.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_what_is_printed_is_the_result_of_a_suite_that_names_the_log(case: Case, ended: Ended) -> None:
+    executor, printing = case.make(), replace(case.quick, result_file="run.log")
+    executor.start(printing)
+    assert ended(executor, printing.key).outcome is JobOutcome.OK
+    outputs = {output.kind: output for output in executor.fetch(printing.key)}
+    assert outputs["result"].name == "run.log"
+    assert [outputs[kind].path.read_text().strip() for kind in ("result", "log")] == ["{}", "{}"]
 
 
 def test_a_running_attempt_can_be_cancelled_and_is_ended_when_cancel_returns(
