@@ -44,7 +44,8 @@ _COUNTS = {
     "pp": "pipeline parallelism",
     "ep": "expert parallelism",
     "dp": "data parallelism",
-    "gpu_count": "GPUs used",
+    "gpu_count": "GPUs used, over all nodes",
+    "node_count": "machines used, where the suite starts ranks on them ([run.nodes])",
     "prefill_gpus": "GPUs that only prefill, where prefill and decode run apart",
     "decode_gpus": "GPUs that only decode, where prefill and decode run apart",
 }

@@ -99,6 +99,25 @@ class ContainerLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """How one program is started as many ranks on several machines. Only some executors can (`SEVERAL_NODES`)."""
+
+    count: int
+    ranks_per_node: int
+    launcher: tuple[str, ...] = ("{srun}", "{program}")
+    """The command that starts the ranks. `{srun}` is Slurm's with all it needs; every rank runs what follows."""
+    result_rank: int = 0
+    """The rank whose output is the log and whose result file is taken."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables of a rank; `{rank}`, `{local_rank}`, `{node}`, `{first_host}` ... are filled in where it runs."""
+
+    @property
+    def ranks(self) -> int:
+        """How many processes are started over all nodes."""
+        return self.count * self.ranks_per_node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
     """All that is needed to run one attempt, fixed before it starts."""
 
@@ -119,13 +138,20 @@ class JobSpec:
     pin_cores: int = 0
     """Cores to pin the benchmark to; 0 leaves it unpinned."""
     gpus: int = 0
-    """GPUs that the benchmark needs; an executor that hands them out makes sure that they are there."""
+    """GPUs that the benchmark needs, over all nodes; an executor that hands them out makes sure that they are there."""
+    nodes: Nodes | None = None
+    """None for the usual one process on one machine."""
     container: ContainerLimits = field(default_factory=ContainerLimits)
     setup_timeout_s: float = 600.0
     timeout_s: float = 600.0
     output_limit_bytes: int = 16 * 1024 * 1024
     result_file: str = "result.json"
     """Written by the program into its working folder; handed to the parser."""
+
+    @property
+    def gpus_per_node(self) -> int:
+        """How many GPUs each of its machines must have."""
+        return self.gpus // self.nodes.count if self.nodes else self.gpus
 
 
 class JobState(StrEnum):

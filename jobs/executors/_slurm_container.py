@@ -10,6 +10,7 @@ from typing import Any
 
 from jobs.errors import UserError
 from jobs.executors._commands import Ended, printed_lines
+from jobs.executors._slurm_ranks import launcher_words, srun_words
 from jobs.protocols import JobOutcome, JobSpec
 
 _NAME = r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
@@ -57,24 +58,25 @@ def mount_argument(readable: Sequence[str], work: Path, program: Path | None) ->
 
 def container_words(job: JobSpec, order: Mapping[str, Any], image: str, work: Path) -> tuple[str, ...]:
     """Return the command up to the program, the job's arguments following; a script runs on the image's python3."""
-    program = Path(job.program)
-    script = program if program.suffix == ".py" else None
-    cpus = os.environ.get("SLURM_CPUS_PER_TASK")
+    program = ["python3", job.program] if job.program.endswith(".py") else [job.program]
+    srun = (*srun_words(order["srun"], job.nodes, order["mpi"], cpus_of_task()), *_container(job, order, image, work))
+    return launcher_words(job.nodes, work, srun=srun, program=program, path="") if job.nodes else (*srun, *program)
+
+
+def cpus_of_task() -> str | None:
+    """Return what Slurm says in this job of the CPUs of one task; srun of newer versions does not look itself."""
+    return os.environ.get("SLURM_CPUS_PER_TASK")
+
+
+def _container(job: JobSpec, order: Mapping[str, Any], image: str, work: Path) -> tuple[str, ...]:
+    script = Path(job.program) if job.program.endswith(".py") else None
     entrypoint = "--container-entrypoint" if job.container.entrypoint else "--no-container-entrypoint"
     return (
-        order["srun"],
-        "--nodes=1",
-        "--ntasks=1",
-        "--unbuffered",
-        "--export=ALL",
-        *([f"--cpus-per-task={cpus}"] if cpus else []),
-        *([f"--mpi={order['mpi']}"] if order["mpi"] else []),
         f"--container-image={image}",
         f"--container-mounts={mount_argument(order['mounts'], work, script)}",
         f"--container-workdir={work}",
         "--no-container-mount-home",
         entrypoint,
-        *(["python3", str(script)] if script else [job.program]),
     )
 
 

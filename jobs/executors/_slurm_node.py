@@ -24,15 +24,24 @@ from typing import Any
 
 from jobs.executors._attempts import Attempt, job_from_json, read, replace
 from jobs.executors._commands import Ended
-from jobs.executors._environments import Setup
+from jobs.executors._environments import PythonEnvironment, Setup
 from jobs.executors._guard import become_subreaper, end_descendants
-from jobs.executors._preparation import Prepared, installer_variables, prepare
+from jobs.executors._preparation import Prepared, installer_variables, prepare, program_words, search_path
 from jobs.executors._processes import MARKER
 from jobs.executors._program import run_program
-from jobs.executors._slurm_container import blame, container_words
+from jobs.executors._slurm_container import blame, container_words, cpus_of_task
 from jobs.executors._slurm_ends import NO_FOLDER
 from jobs.executors._slurm_files import listing
 from jobs.executors._slurm_images import prepare_image
+from jobs.executors._slurm_ranks import (
+    end_steps,
+    judge_ranks,
+    keep_rank_logs,
+    launcher_words,
+    make_rank_folders,
+    srun_words,
+    variables_of_all,
+)
 from jobs.executors._supervisor import outcome_of
 from jobs.protocols import JobOutcome, JobSpec
 
@@ -140,15 +149,29 @@ def _carry_out(attempt: Attempt, watch: _Watch) -> Ended:
     )
     prepared = _prepare(attempt, job, order, setup)
     watch.check()
-    end = run_program(
-        attempt,
-        job,
-        prepared,
-        work_limit_bytes=order["work_limit_bytes"],
-        started=_starter(attempt),
-        check=watch.check,
-    )
+    end = _run(attempt, job, prepared, order, watch)
     return blame(end, attempt.file("run.log")) if job.build_kind == "image" else end
+
+
+def _run(attempt: Attempt, job: JobSpec, prepared: Prepared, order: Mapping[str, Any], watch: _Watch) -> Ended:
+    """Return how the program ended, on every node of the job where it has ranks there."""
+    try:
+        end = run_program(
+            attempt,
+            job,
+            prepared,
+            work_limit_bytes=order["work_limit_bytes"],
+            started=_starter(attempt),
+            check=watch.check,
+        )
+    except Ended as stopped:
+        end = stopped
+    if job.nodes is None:
+        return end
+    end_steps(order, os.environ)
+    judged = judge_ranks(attempt, job.nodes, end)
+    keep_rank_logs(attempt, job.nodes, job.output_limit_bytes)
+    return judged
 
 
 def _ignore(_session: int) -> None:
@@ -183,12 +206,26 @@ def _prepare(attempt: Attempt, job: JobSpec, order: Mapping[str, Any], setup: Se
     if job.build_kind == "image":
         image = prepare_image(job, setup, keep=int(order["keep_images"]))
         prepared = prepare(attempt, job, setup, lambda job, _: container_words(job, order, image, attempt.work))
+    elif job.nodes:
+        prepared = prepare(attempt, job, setup, lambda job, made: _ranks_of_program(job, made, order, attempt.work))
     else:
         prepared = prepare(attempt, job, setup)
     variables = {**prepared.variables, **_slurm_variables(os.environ)}
+    if job.nodes:
+        make_rank_folders(attempt, job.nodes)
+        variables = variables_of_all(variables)
     record = read(attempt.file("environment.json")) or {}
     replace(attempt.file("environment.json"), {**record, "scheduler": _scheduler(os.environ)})
     return Prepared(words=prepared.words, variables=variables, cores=prepared.cores, assets_bytes=prepared.assets_bytes)
+
+
+def _ranks_of_program(job: JobSpec, made: PythonEnvironment, order: Mapping[str, Any], work: Path) -> tuple[str, ...]:
+    """Return the command that starts the ranks of a program of the nodes themselves."""
+    nodes, program = job.nodes, program_words(job, made)
+    if nodes is None:
+        return program
+    srun = srun_words(order["srun"], nodes, order["mpi"], cpus_of_task())
+    return launcher_words(nodes, work, srun=srun, program=program, path=search_path(made))
 
 
 def _slurm_variables(variables: Mapping[str, str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ class SlurmOptions:
     account: str = ""
     qos: str = ""
     gres: str = ""
-    """Generic resources, `gpu:h200:1`; `{gpus}` stands for what the suite needs, which is `gpu:{gpus}` by itself."""
+    """Generic resources, `gpu:h200:1`; `{gpus}` stands for what a node needs, which is `gpu:{gpus}` by itself."""
     cpus: int = 1
     memory_mb: int = 0
     """0 leaves it to the partition."""
@@ -70,13 +70,13 @@ class SlurmOptions:
     """How long what a node wrote may take to be seen here."""
 
     def gres_of(self, job: JobSpec) -> str:
-        """Return the generic resources of one job; a part for GPUs is left out for a job that needs none."""
+        """Return the generic resources of each node; a part for GPUs is left out for a job that needs none."""
         parts = (self.gres or "gpu:{gpus}").split(",")
         fitting = [part for part in parts if job.gpus or "{gpus}" not in part]
-        return ",".join(part.replace("{gpus}", str(job.gpus)) for part in fitting)
+        return ",".join(part.replace("{gpus}", str(job.gpus_per_node)) for part in fitting)
 
     def gpus_of(self, job: JobSpec) -> int:
-        """Return how many GPUs one job asks for."""
+        """Return how many GPUs one job asks for, on each of its nodes."""
         matches = (_GPUS.match(part) for part in self.gres_of(job).split(","))
         return sum(int(match.group(1) or 1) for match in matches if match)
 
@@ -149,6 +149,16 @@ def _check_extras(options: tuple[str, ...]) -> None:
             raise UserError(f"executor slurm: options may not hold {option!r}: --{taken[0]} is set by the tracker")
 
 
+def check_launcher(job: JobSpec) -> None:
+    """Raise UserError for an image whose ranks are not started by srun: no other launcher starts containers."""
+    if job.nodes and job.build_kind == "image" and job.nodes.launcher[0] != "{srun}":
+        found = job.nodes.launcher[0]
+        raise UserError(
+            f"job {job.key}: run.nodes.launcher must begin with '{{srun}}' for an image, found {found!r}: "
+            "only srun starts containers on the nodes"
+        )
+
+
 def sbatch_options(options: SlurmOptions, job: JobSpec, *, name: str, log: Path) -> list[str]:
     """Return sbatch's options for one attempt; nothing of them is read by a shell."""
     minutes = math.ceil((job.setup_timeout_s + job.timeout_s + MARGIN_S) / 60)
@@ -160,8 +170,9 @@ def sbatch_options(options: SlurmOptions, job: JobSpec, *, name: str, log: Path)
         "open-mode": "append",
         "chdir": str(log.parent),
         "time": str(minutes),
-        "nodes": "1",
-        "ntasks": "1",
+        "nodes": str(job.nodes.count if job.nodes else 1),
+        "ntasks": str(job.nodes.ranks if job.nodes else 1),
+        "ntasks-per-node": str(job.nodes.ranks_per_node) if job.nodes else "",
         "cpus-per-task": str(max(options.cpus, job.pin_cores)),
         "mem": f"{options.memory_mb}M" if options.memory_mb else "",
         "partition": options.partition,

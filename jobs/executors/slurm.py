@@ -19,10 +19,12 @@ from jobs.executors._slurm_answers import SlurmJob
 from jobs.executors._slurm_commands import SlurmCommands, submitted
 from jobs.executors._slurm_ends import HOPELESS, end_of
 from jobs.executors._slurm_files import missing_files
-from jobs.executors._slurm_options import SlurmOptions, read_options, sbatch_options
+from jobs.executors._slurm_options import SlurmOptions, check_launcher, read_options, sbatch_options
 from jobs.executors._slurm_orders import JobNames, is_ours, job_variables, locked_submission, order_of, script_of
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
+SEVERAL_NODES = True
+"""This executor starts the ranks of `[run.nodes]`."""
 _BESIDE = ("uv", "index_url", "work_limit_bytes")
 _CANCEL_WITHIN_S = 15.0
 _SUBMITTED_AT_MOST = 3
@@ -72,7 +74,8 @@ class SlurmExecutor:
 
     def start(self, job: JobSpec) -> None:
         """Write the order and submit it. While the controller is away, `poll` goes on trying to."""
-        check_job(job)
+        check_job(job, several_nodes=True)
+        check_launcher(job)
         attempt = self._attempt(job.key)
         if attempt.file("claimed.json").exists():
             return

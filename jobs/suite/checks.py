@@ -18,6 +18,7 @@ from jobs.metrics import find_metric
 from jobs.plugins import FAMILIES, known_plugins, load
 from jobs.suite.document import Document
 from jobs.suite.matrix import labels_of_all, problems_of_matrix
+from jobs.suite.nodes import problems_of_nodes
 from jobs.suite.programs import find_script, is_script
 
 Problem = tuple[str, str]
@@ -96,6 +97,21 @@ def argument_problems(document: Document) -> Iterator[Problem]:
         yield from _placeholder_problems("run.arguments", argument, fillable)
     if document.run.warmup is not None and not any("{warmup}" in a for a in document.run.arguments):
         yield "run.warmup", "no argument passes it on; add {warmup} to run.arguments or remove the key"
+
+
+def node_problems(document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with the nodes of a run, an executor that cannot start ranks on several included."""
+    if document.run.nodes is None:
+        return
+    executor = document.run.executor
+    if executor in known("executor") and not getattr(load("executor", executor), "SEVERAL_NODES", False):
+        able = [name for name in known("executor") if getattr(load("executor", name), "SEVERAL_NODES", False)]
+        yield (
+            "run.nodes",
+            f"executor {executor!r} starts one process on one machine and cannot start ranks on several; "
+            f"use run.executor = {' or '.join(map(repr, able))}, or remove the table",
+        )
+    yield from problems_of_nodes(document, document.run.nodes)
 
 
 def _requirement_problem(text: str) -> str | None:
@@ -199,6 +215,7 @@ _CHECKS: tuple[tuple[Callable[[Document, Path], Iterable[Problem]], frozenset[st
     (lambda document, _: release_problems(document), frozenset({"releases"})),
     (lambda document, _: matrix_problems(document), frozenset({"matrix"})),
     (lambda document, _: argument_problems(document), frozenset({"matrix", "run"})),
+    (lambda document, _: node_problems(document), frozenset({"source", "matrix", "run", "hardware"})),
     (lambda document, _: requirement_problems(document), frozenset({"run"})),
     (script_problems, frozenset({"run"})),
     (lambda document, _: expectation_problems(document), frozenset({"expect"})),

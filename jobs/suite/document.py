@@ -72,6 +72,22 @@ class Container(Table):
     ulimits: dict[Name, int] = Field(default_factory=dict, description="memlock = -1 ...; soft and hard, -1 for none")
 
 
+class Nodes(Table):
+    """How the program is started as many ranks on several nodes, for executors that can."""
+
+    count: int = Field(ge=1, le=1024, description="nodes of one run")
+    ranks_per_node: int = Field(ge=1, le=1024, description="processes on each node, most often one a GPU")
+    launcher: Texts = Field(
+        default=("{srun}", "{program}"),
+        min_length=1,
+        description='what starts the ranks: ["{srun}", "trtllm-llmapi-launch", "{program}"]',
+    )
+    result_rank: int = Field(default=0, ge=0, description="the rank whose log and result file are read")
+    environment: dict[VariableName, str] = Field(
+        default_factory=dict, description='variables of each rank: UCX_NET_DEVICES = "mlx5_{local_rank}:1"'
+    )
+
+
 class Run(Table):
     """How one fresh process measures one config of one release."""
 
@@ -94,12 +110,13 @@ class Run(Table):
         default_factory=dict, description="environment variables of the process"
     )
     container: Container | None = Field(default=None, description="the [run.container] table")
+    nodes: Nodes | None = Field(default=None, description="the [run.nodes] table")
 
 
 class Hardware(Table):
     """What a host must have."""
 
-    gpus: int = Field(default=0, ge=0, le=1024, description="GPUs needed")
+    gpus: int = Field(default=0, ge=0, le=1024, description="GPUs needed, over all nodes of [run.nodes]")
     gpu: str | None = Field(default=None, min_length=1, description="the GPU's name, as the driver gives it")
     min_memory_gb: float | None = Field(default=None, gt=0, description="host memory needed, in GB")
     pool: Name | None = Field(default=None, description="the pool that the host must be in; without it any")

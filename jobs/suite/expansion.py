@@ -51,11 +51,13 @@ def expand(suite: Suite, *, python_minor: str) -> tuple[Config, ...]:
     shared: dict[str, Label] = {"tool": suite.output.tool, **_python_labels(suite, python_minor)}
     if suite.hardware.gpus:
         shared["gpu_count"] = suite.hardware.gpus
+    if suite.run.nodes:
+        shared["node_count"] = suite.run.nodes.count
     return tuple(Config(labels={**shared, **labels}) for labels in combinations(suite.matrix))
 
 
 def gpus_of(suite: Suite, config: Config) -> int:
-    """Return how many GPUs one process of a config needs: its label `gpu_count`, else what the suite asks for."""
+    """Return how many GPUs one run of a config needs, over all its nodes: its `gpu_count`, else what the suite asks."""
     count = config.labels.get("gpu_count", suite.hardware.gpus)
     return count if isinstance(count, int) else suite.hardware.gpus
 
@@ -117,8 +119,9 @@ def suite_revision(suite: Suite) -> str:
     for limit in ("repeats", "timeout_s", "setup_timeout_s", "estimate_s", "output_limit_mb"):
         del decides["run"][limit]
     del decides["hardware"]["pool"]  # which of the hosts that have what is needed: their hardware is known by itself
-    if suite.run.container is None:  # a suite without the table keeps the revision it had before there was one
-        del decides["run"]["container"]
+    for table in ("container", "nodes"):  # a suite without the table keeps the revision it had before there was one
+        if decides["run"][table] is None:
+            del decides["run"][table]
     scripts = [asset.maker for asset in suite.run.asset]
     scripts += [suite.run.program] if is_script(suite.run.program) else []
     contents = {name: hashlib.sha256(find_script(name, suite.path).read_bytes()).hexdigest() for name in scripts}

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jobs.protocols import Asset, ContainerLimits, JobSpec
-from jobs.suite.document import Container, Suite
+from jobs.protocols import Nodes as JobNodes
+from jobs.suite.document import Container, Nodes, Suite
 from jobs.suite.expansion import Config, gpus_of
 from jobs.suite.programs import find_script, is_script
 
@@ -51,6 +52,7 @@ def job_spec(suite: Suite, config: Config, build: BuildUnderTest, *, key: str, p
         environment=dict(run.environment),
         pin_cores=run.pin_cores,
         gpus=gpus_of(suite, config),
+        nodes=_job_nodes(run.nodes) if run.nodes else None,
         container=_container_limits(run.container or Container()),
         setup_timeout_s=run.setup_timeout_s,
         timeout_s=run.timeout_s,
@@ -68,6 +70,16 @@ def _container_limits(container: Container) -> ContainerLimits:
         pids=container.pids,
         shm_bytes=_gigabytes(container.shm_gb),
         ulimits=dict(container.ulimits),
+    )
+
+
+def _job_nodes(nodes: Nodes) -> JobNodes:
+    return JobNodes(
+        count=nodes.count,
+        ranks_per_node=nodes.ranks_per_node,
+        launcher=nodes.launcher,
+        result_rank=nodes.result_rank,
+        environment=dict(nodes.environment),
     )
 
 

@@ -1,4 +1,4 @@
-"""A real Slurm cluster of one node on loopback, with two GPUs in name only; needs root and Debian's Slurm packages."""
+"""A real Slurm cluster on loopback, two GPUs in name only on each node; needs root and Debian's Slurm packages."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ CredType=cred/munge
 SlurmctldPort={port}
 SlurmdPort={node_port}
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd{suffix}.pid
 SlurmctldLogFile={folder}/log/slurmctld.log
-SlurmdLogFile={folder}/log/slurmd.log
+SlurmdLogFile={folder}/log/slurmd{suffix}.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
@@ -52,10 +52,10 @@ AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/none
 PropagateResourceLimits=NONE
 GresTypes=gpu
-NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=4000 Gres=gpu:h200:2 State=UNKNOWN
-PartitionName=debug Nodes={host} Default=YES MaxTime=INFINITE State=UP
+PartitionName=debug Nodes={hosts} Default=YES MaxTime=INFINITE State=UP
 """
-GRES = "NodeName={host} Name=gpu Type=h200 File=/dev/tty[20-21]\n"
+NODE = "NodeName={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 RealMemory=4000 Gres=gpu:h200:2 State=UNKNOWN\n"
+GRES = "NodeName={hosts} Name=gpu Type=h200 File=/dev/tty[20-21]\n"
 
 
 def why_missing() -> str | None:
@@ -95,6 +95,8 @@ class Cluster:
     kill_wait_s: int = 2
     remember_s: int = 3600
     """For how long the controller knows a job after its end."""
+    beside: tuple[str, ...] = ()
+    """Names of further nodes, each a slurmd of its own on this machine."""
 
     @property
     def conf(self) -> Path:
@@ -115,7 +117,8 @@ class Cluster:
 
     def start(self) -> None:
         """Start all three daemons and wait until the node takes jobs."""
-        for name in ("state", "spool", "log"):
+        hosts = (self.host, *self.beside)
+        for name in ("state", "log", *(f"spool-{host}" for host in hosts)):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o711)
         key = self.folder / "munge.key"
@@ -123,8 +126,11 @@ class Cluster:
         key.chmod(0o400)
         values = {"kill_wait_s": self.kill_wait_s, "remember_s": self.remember_s, "folder": self.folder}
         ports = {"port": free_port(), "node_port": free_port()}
-        self.conf.write_text(CONF.format(host=self.host, **values, **ports))
-        (self.folder / "gres.conf").write_text(GRES.format(host=self.host))
+        names = {"host": self.host, "hosts": ",".join(hosts), "suffix": "-%n" if self.beside else ""}
+        nodes = [NODE.format(host=self.host, port=ports["node_port"])]
+        nodes += [NODE.format(host=host, port=free_port()) for host in self.beside]
+        self.conf.write_text("".join([*nodes, CONF.format(**names, **values, **ports)]))
+        (self.folder / "gres.conf").write_text(GRES.format(**names))
         files = {"socket": "munge.sock", "pid-file": "munged.pid", "log-file": "log/munged.log", "seed-file": "seed"}
         paths = [f"--{option}={self.folder / name}" for option, name in files.items()]
         self._run("munged", "--force", f"--key-file={key}", *paths)
@@ -137,7 +143,7 @@ class Cluster:
         deadline = time.monotonic() + _WITHIN_S
         while time.monotonic() < deadline:
             with suppress(subprocess.SubprocessError):
-                if self.ask("sinfo", "-h", "-o", "%t") in ("idle", "mix", "alloc"):
+                if {*self.ask("sinfo", "-h", "-o", "%t").splitlines()} <= {"idle", "mix", "alloc"}:
                     return
             time.sleep(0.05)
         raise AssertionError(f"Slurm did not become ready: {self._logs()}")
@@ -147,8 +153,9 @@ class Cluster:
         self._run("slurmctld", "-f", str(self.conf))
 
     def start_node(self) -> None:
-        """Start slurmd."""
-        self._run("slurmd", "-f", str(self.conf))
+        """Start slurmd, one for each node."""
+        for name in (self.host, *self.beside):
+            self._run("slurmd", "-N", name, "-f", str(self.conf))
 
     def kill(self, daemon: str) -> None:
         """End `slurmctld` or `slurmd` by SIGKILL and wait until it is gone."""
@@ -163,7 +170,7 @@ class Cluster:
 
     def stop(self) -> None:
         """End daemons and jobs: politely at first, and then whatever has this folder in its variables."""
-        for name in ("slurmctld", "slurmd", "munged"):
+        for name in ("slurmctld", "slurmd", *(f"slurmd-{host}" for host in (self.host, *self.beside)), "munged"):
             with suppress(OSError, ValueError):
                 os.kill(int((self.folder / f"{name}.pid").read_text()), signal.SIGTERM)
         begun = time.monotonic()

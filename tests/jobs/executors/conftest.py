@@ -66,6 +66,17 @@ def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster
         cluster.stop()
 
 
+@pytest.fixture(scope="session")
+def cluster_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A Slurm cluster of two nodes, `left` beside the machine's own name."""
+    cluster = Cluster(tmp_path_factory.mktemp("slurm-two"), beside=("left",))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
 @pytest.fixture
 def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A Slurm cluster for one test that kills its daemons."""
