@@ -29,6 +29,7 @@ from tracker.pipeline.watch import ask_source, watch, watched_sources
 log = EventLog(__name__)
 
 LOOK_EVERY_S = 60.0
+"""Between two looks at what is due; sources that are asked more often are looked at as often."""
 WORK_EVERY_S = 2.0
 POLL_EVERY_S = 0.2
 POLLS_A_JUDGEMENT = 10
@@ -58,7 +59,7 @@ class Daemon:
         """Take the folder, pick up what an earlier daemon left, and start the clock; TryLater when it is taken."""
         self._lock = take_folder(self._app.settings.home)
         recover(self._app.context)
-        self._every("look", LOOK_EVERY_S, self.look)
+        self._every("look", min(LOOK_EVERY_S, self._app.settings.watch_every_s), self.look)
         if self._app.settings.release_notes:
             self._every("read_notes", LOOK_EVERY_S, self.read_notes)
         self._every("work", WORK_EVERY_S, self.work)
