@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 
 import numpy as np
 from scipy import special
@@ -105,18 +106,19 @@ def contrast_many(sides: Sequence[Sides], groups: Sequence[str | None]) -> list[
 
 def scale(reference: Sequence[float], candidate: Sequence[float], history: Sequence[Sequence[float]]) -> Sides:
     """Return the repeats on the scale where effects add up; each release has one finite repeat or more."""
-    sides = [np.array(one, dtype=np.float64) for one in (reference, candidate, *history)]
-    scaled: list[Floats]
-    logarithmic = min(float(np.min(side)) for side in sides) > 0
+    given = (reference, candidate, *history)
+    ends = np.cumsum([len(one) for one in given]).tolist()
+    flat = np.fromiter(chain.from_iterable(given), np.float64, ends[-1])
+    sides = flat[: ends[0]], flat[: ends[1]]
+    logarithmic = bool(np.min(flat) > 0)
     if logarithmic:
         shift = float(np.median(np.log(sides[0])))
-        scaled = [np.round(np.log(side).astype(np.float64) - shift, 10) for side in sides]
+        scaled: Floats = np.asarray(np.round(np.log(flat) - shift, 10), np.float64)
     else:
-        largest = max(float(np.max(np.abs(side))) for side in sides[:2])
-        # Shares of the reference, as people read a difference; where that is 0, of all that was measured.
-        usual = [float(np.median(np.abs(side) / 2)) for side in (sides[0], np.concatenate(sides[:2]))]
-        typical = 2 * (usual[0] or usual[1]) or largest or 1.0
+        # Shares of the reference, as people read a difference; where that is 0, of all that was compared.
+        usual = [float(np.median(np.abs(side) / 2)) for side in sides]
+        typical = 2 * (usual[0] or usual[1]) or float(np.max(np.abs(sides[1]))) or 1.0
         with np.errstate(over="ignore"):
-            scaled = [np.asarray(np.round(np.clip(side / typical, -1e9, 1e9), 10), np.float64) for side in sides]
-    ordered: list[Floats] = [np.sort(side) for side in scaled]
+            scaled = np.asarray(np.round(np.clip(flat / typical, -1e9, 1e9), 10), np.float64)
+    ordered = [np.sort(scaled[first:end]) for first, end in pairwise([0, *ends])]
     return Sides(reference=ordered[0], candidate=ordered[1], history=tuple(ordered[2:]), logarithmic=logarithmic)

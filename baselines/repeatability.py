@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
 
 from baselines.detection.noise import RATIO_DF, SIBLINGS, fit_siblings, normal_square
-from baselines.detection.rows import Floats
+from baselines.detection.rows import Floats, Ints
 
 RATIO_PRIOR = 0.5
 """Between-release variance over the variance of one repeat, before the releases have shown theirs."""
@@ -35,6 +36,7 @@ FAR = 0.01
 REPEAT_DF = 0.8
 """Degrees of freedom of each repeat beyond the first of a release: the median distance wastes a fifth."""
 NORMAL_QUARTILE = 0.6744897501960817
+SQRT_2 = math.sqrt(2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +63,11 @@ class Shown:
 
 def show(sides: Sequence[Floats], history: Sequence[Floats]) -> Shown:
     """Return what the two releases compared and the earlier ones show; the reference ends the history."""
-    spread, df = estimate_within([*sides, *history])
-    own, own_df = estimate_within(sides)
+    here, before = [measure_spread(one) for one in sides], [measure_spread(one) for one in history]
+    spread, df = pool_spreads([*here, *before])
+    own, own_df = pool_spreads(here)
     if own_df and df > own_df and spread > 0:
-        others, others_df = estimate_within(history)
+        others, others_df = pool_spreads(before)
         if others > 0 and special.fdtrc(own_df, others_df, (own / others) ** 2) < FAR:
             spread, df = own, own_df
     within = spread**2
@@ -125,38 +128,58 @@ def centre_variance(repeats: int) -> float:
 
 
 def find_centre(repeats: Floats) -> float:
-    """Return the centre of one release: the mean of up to two repeats, else their median."""
-    return float(np.mean(repeats) if len(repeats) <= 2 else np.median(repeats))
+    """Return the centre of one release, its repeats ascending: their median, of two the mean."""
+    middle = len(repeats) // 2
+    if len(repeats) % 2:
+        return float(repeats[middle])
+    return float(repeats[middle - 1] + repeats[middle]) / 2
 
 
-def estimate_within(releases: Sequence[Floats]) -> tuple[float, float]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How much the repeats of one release differ."""
+
+    distances: Floats
+    """As large as one repeat deviates: between all pairs, or of many to their median."""
+    repeats: int
+    varied: bool
+
+
+def measure_spread(repeats: Floats) -> Spread:
+    """Return how much the repeats of one release differ; no distances with a single one."""
+    count = len(repeats)
+    if count > 12:
+        distances = np.abs(repeats - np.median(repeats))
+    else:
+        first, second = pairs_of(count)
+        distances = np.abs(repeats[first] - repeats[second]) / SQRT_2
+    return Spread(distances=distances, repeats=count, varied=bool(repeats[0] < repeats[-1]))
+
+
+@lru_cache(maxsize=16)
+def pairs_of(count: int) -> tuple[Ints, Ints]:
+    """Return first and second member of each pair of so many."""
+    return np.triu_indices(count, 1)
+
+
+def pool_spreads(spreads: Sequence[Spread]) -> tuple[float, float]:
     """Return standard deviation and degrees of freedom of one repeat around its release, (0, 0) without repeats.
 
     The median distance between two repeats of one release: no repeat of one release is compared with
     another release, and up to a quarter of wild repeats does no harm. A release whose repeats are all equal
     (rounded, or copied) says nothing while others vary.
     """
-    distances, shares, df = [], [], 0.0
-    several = [one for one in releases if len(one) > 1]
-    for repeats in [one for one in several if one[0] < one[-1]] or several:
-        found = _distances(repeats)
-        distances.append(found)
-        shares.append(np.full(len(found), (len(repeats) - 1) / len(found)))
-        # A median of single distances, as two repeats give, is worth half of one of many that overlap.
-        df += (len(repeats) - 1) * (REPEAT_DF if len(repeats) > 2 else REPEAT_DF / 2)
-    if not df:
+    several = [one for one in spreads if one.repeats > 1]
+    told = [one for one in several if one.varied] or several
+    if not told:
         return 0.0, 0.0
-    flat = np.concatenate(distances)
-    middle = _weighted_median(flat, np.concatenate(shares)) / NORMAL_QUARTILE
+    # A median of single distances, as two repeats give, is worth half of one of many that overlap.
+    df = sum((one.repeats - 1) * (REPEAT_DF if one.repeats > 2 else REPEAT_DF / 2) for one in told)
+    flat = np.concatenate([one.distances for one in told])
+    sizes = [len(one.distances) for one in told]
+    shares = np.repeat([(one.repeats - 1) / len(one.distances) for one in told], sizes)
+    middle = _weighted_median(flat, shares) / NORMAL_QUARTILE
     return (middle if middle > 0 else float(np.sqrt(np.mean(flat**2)))), df
-
-
-def _distances(repeats: Floats) -> Floats:
-    """Return distances as large as one repeat deviates: between all pairs, or of many to their median."""
-    if len(repeats) > 12:
-        return np.abs(repeats - np.median(repeats))
-    first, second = np.triu_indices(len(repeats), 1)
-    return np.asarray(np.abs(repeats[first] - repeats[second]) / np.sqrt(2))
 
 
 def _weighted_median(values: Floats, weights: Floats) -> float:
