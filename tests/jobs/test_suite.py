@@ -125,7 +125,7 @@ def test_the_shipped_suites_are_these() -> None:
         "trtllm-throughput-fp4",
         "trtllm-throughput-fp8",
     ]
-    assert [path.stem for path in example_suites()] == ["aiperf", "trtexec", "trtllm_bench"]
+    assert [path.stem for path in example_suites()] == ["aiperf", "trtexec", "trtllm_bench", "trtllm_two_nodes"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from jobs.executors._slurm_commands import passed_on
 from jobs.executors._slurm_container import blame, container_words, image_argument, mount_argument
 from jobs.executors._slurm_node import check_gpus
 from jobs.executors._slurm_options import read_options, sbatch_options
-from jobs.protocols import ContainerLimits, JobOutcome, JobSpec
+from jobs.protocols import ContainerLimits, JobOutcome, JobSpec, Nodes
 
 DIGEST = "sha256:" + "ab" * 32
 JOB = JobSpec(
@@ -224,3 +224,38 @@ def test_a_gpu_in_name_only_is_noticed_before_anything_is_measured() -> None:
         with pytest.raises(Ended, match=r"asked Slurm for 2 GPU\(s\)") as caught:
             check_gpus(2, variables)
         assert caught.value.outcome is JobOutcome.INFRA_FAILED
+
+
+# --- several nodes -------------------------------------------------------------------------------------------------
+
+
+WIDE = replace(JOB, gpus=8, nodes=Nodes(count=2, ranks_per_node=4, launcher=("{srun}", "llm-launch", "{program}")))
+
+
+def test_gpus_are_counted_over_all_nodes_and_asked_for_on_each() -> None:
+    words = _words(WIDE, gres="gpu:gb200:{gpus}", cpus=8)
+    wanted = {"--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--gres=gpu:gb200:4", "--cpus-per-task=8"}
+    assert wanted <= {*words}
+    assert read_options({}, ()).gpus_of(WIDE) == 4
+
+
+def test_one_process_is_asked_for_as_ever() -> None:
+    words = _words()
+    assert {"--nodes=1", "--ntasks=1"} <= {*words}
+    assert not any(word.startswith("--ntasks-per-node") for word in words)
+
+
+def test_ranks_in_containers_run_below_the_ranks_script_which_the_image_sees(tmp_path: Path) -> None:
+    order = {"srun": "/usr/bin/srun", "mpi": "pmix", "mounts": ["/data/models:/models"]}
+    words = container_words(WIDE, order, "nvcr.io#nvidia/tensorrt-llm/release:1.2.0", tmp_path)
+    assert words[:6] == (
+        "/usr/bin/srun",
+        "--nodes=2",
+        "--ntasks=8",
+        "--ntasks-per-node=4",
+        "--kill-on-bad-exit=1",
+        "--input=none",
+    )
+    assert "--mpi=pmix" in words
+    assert f"--container-mounts={tmp_path}:{tmp_path},/data/models:/models:ro" in words
+    assert words[-5:] == ("--container-entrypoint", "sh", f"{tmp_path}/.ranks/rank.sh", "llm-launch", "trtllm-bench")
