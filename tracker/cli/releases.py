@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tracker.pipeline.watch import Watched
     from tracker.store.views.builds import Build
     from tracker.store.views.releases import ReleaseItem
+    from tracker.store.views.runs import RunItem
 
 Measured = Annotated[bool | None, typer.Option("--measured/--unmeasured", help="Only with, or without, runs.")]
 
@@ -180,24 +181,29 @@ def _note_others(asked: Mapping[str, Any]) -> None:
 
 
 def show(release: Release, component: Component = None, as_json: Json = False) -> None:
-    """Show what was published of a release.
+    """Show what was published of a release, and how its runs stand.
 
-    JSON: `release`, `builds` with `kind`, `tag`, `digest`, `platform`, `variant`, `published_at`, `size_bytes`,
-    `yanked`, `misfit`, `superseded`, `replaces`, `facts`, `contains`, and `notes` with `url`, `title`, `tag`,
-    `prerelease`, `published_at`, `excerpt`, or null where none are known.
+    JSON: `release`, `runs` (state to number), `failure` (why the newest failed run failed, or null), `builds` with
+    `kind`, `tag`, `digest`, `platform`, `variant`, `published_at`, `size_bytes`, `yanked`, `misfit`, `superseded`,
+    `replaces`, `facts`, `contains`, and `notes` with `url`, `title`, `tag`, `prerelease`, `published_at`, `excerpt`,
+    or null where none are known.
     """
     with opened() as app:
         from tracker.store import catalog
         from tracker.store.views.builds import load_builds
         from tracker.store.views.release_notes import find_notes
+        from tracker.store.views.runs import count_states, list_runs
 
         with app.store.read() as session:
             owner, row = catalog.find_release(session, release, component)
+            states = count_states(session, release_id=row.id or 0)
+            failed = list_runs(session, state="failed", component=owner.slug, release=row.identity, limit=1).items
             builds = load_builds(session, row.id or 0)
             notes = find_notes(session, owner.slug, row.identity)
     name = f"{owner.slug}/{row.display}"
     if as_json:
-        write_json({"release": name, "builds": builds, "notes": notes})
+        failure = failed[0].reason if failed else None
+        write_json({"release": name, "runs": states, "failure": failure, "builds": builds, "notes": notes})
         return
     write(name + (f": {row.no_place_reason}" if row.no_place_reason else ""))
     rows = [(b.kind, b.tag, b.platform, b.published_at, _standing(b), b.digest) for b in builds]
@@ -205,9 +211,20 @@ def show(release: Release, component: Component = None, as_json: Json = False) -
     for build in builds:
         if build.contains and not build.superseded:
             note(f"inside {build.tag}: " + ", ".join(f"{name} {version}" for name, version in build.contains.items()))
+    _tell_runs(states, failed)
     if notes:
         day = f", {notes.published_at:%Y-%m-%d}" if notes.published_at else ""
         note(f"release notes: {notes.url} ({notes.title}{day})")
+
+
+def _tell_runs(states: Mapping[str, int], failed: Sequence[RunItem]) -> None:
+    """Say how many runs there are in each state, and why the newest failed one failed."""
+    from tracker.cli.names import shorten
+
+    told = [f"{number} {state}" for state, number in states.items() if number]
+    note("runs: " + (", ".join(told) or "none"))
+    for run in failed:
+        note(f"the newest that failed: {run.reason}; tracker runs show {shorten(run.id)}")
 
 
 def _standing(build: Build) -> str:

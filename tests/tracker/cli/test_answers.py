@@ -125,3 +125,12 @@ def test_a_plan_says_how_much_work_a_release_is(seeded: Seeded, tracker: Tracker
     plan = tracker("suites", "plan", "onnxruntime", "--json").data
     assert plan["runs_per_release"] == len(plan["configs"]) * plan["repeats"]
     assert {"1.24.0", "1.25.1"} <= {one["release"] for one in plan["releases"] if one["obstacle"]}
+
+
+def test_a_release_says_how_its_runs_stand_and_why_one_failed(seeded: Seeded, tracker: Tracker) -> None:
+    said = tracker("releases", "show", "1.31.0")
+    assert "runs: 5 failed" in said.err
+    assert "the newest that failed: could not be installed: no matching distribution for numpy" in said.err
+    data = tracker("releases", "show", "1.31.0", "--json").data
+    assert (data["runs"]["failed"], data["runs"]["done"]) == (5, 0)
+    assert data["failure"].startswith("could not be installed")

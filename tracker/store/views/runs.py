@@ -146,9 +146,12 @@ def list_runs(
     return Page(items=tuple(make_run(row) for row in rows[:limit]), next=following)
 
 
-def count_states(session: Session) -> dict[str, int]:
-    """Return the number of runs in each state, 0 included."""
-    rows = session.execute(select(RUN.c.state, func.count().label("runs")).group_by(RUN.c.state))
+def count_states(session: Session, *, release_id: int | None = None) -> dict[str, int]:
+    """Return the number of runs in each state, 0 included: of all there are, or of one release."""
+    statement = select(RUN.c.state, func.count().label("runs")).group_by(RUN.c.state)
+    if release_id is not None:
+        statement = statement.join(BUILD, BUILD.c.id == RUN.c.build_id).where(BUILD.c.release_id == release_id)
+    rows = session.execute(statement)
     return dict.fromkeys(RUN_STATES, 0) | {row.state: row.runs for row in rows}
 
 
