@@ -13,7 +13,7 @@ import pytest
 from jobs.errors import UserError
 from jobs.executors import slurm
 from jobs.executors._slurm_orders import JobNames
-from jobs.protocols import Executor, JobOutcome, JobSpec, JobState, JobStatus, Nodes
+from jobs.protocols import Asset, Executor, JobOutcome, JobSpec, JobState, JobStatus, Nodes
 from tests.fakes.slurm import Cluster
 from tests.jobs.executors.conftest import options_for
 
@@ -79,6 +79,23 @@ def test_another_rank_than_the_first_may_write_the_result(executor: Executor, jo
     nodes = replace(TWO_BY_TWO, result_rank=3)
     assert _run(executor, job("last", _program("write(rank=rank)"), nodes=nodes), ended).outcome is JobOutcome.OK
     assert json.loads(_texts(executor, "last")["result.json"]) == {"rank": 3}
+
+
+def test_assets_lie_in_the_folder_of_every_rank(executor: Executor, job: Job, ended: Ended, tmp_path: Path) -> None:
+    maker = tmp_path / "maker.py"
+    maker.write_text("import sys\nopen(sys.argv[1], 'w').write('weights')\n")
+    text = 'print(rank, open("model.bin").read())\nwrite()'
+    spec = job("assets", _program(text), nodes=TWO_BY_TWO, assets=(Asset(name="model.bin", maker=str(maker)),))
+    assert _run(executor, spec, ended).outcome is JobOutcome.OK
+    texts = _texts(executor, "assets")
+    assert (texts["run.log"], texts["rank-3.log"]) == ("0 weights\n", "3 weights\n")
+
+
+def test_the_log_of_one_rank_is_cut_to_its_share(executor: Executor, job: Job, ended: Ended) -> None:
+    text = "write()\nif rank == 2: print('x' * 500_000, flush=True)"
+    spec = job("flood", _program(text), nodes=TWO_BY_TWO, output_limit_bytes=300_000)
+    assert _run(executor, spec, ended).outcome is JobOutcome.OK
+    assert len(_texts(executor, "flood")["rank-2.log"]) == 75_000
 
 
 def test_a_result_of_the_wrong_rank_is_none(executor: Executor, job: Job, ended: Ended) -> None:
