@@ -85,14 +85,17 @@ def build_alert_message(
     state: AlertState = AlertState.NEW,
     environment_differences: Iterable[str] = (),
     recovered_in: str | None = None,
+    withdrawn: str | None = None,
     rerun_command: str | None = None,
     base_url: str | None = None,
 ) -> Message:
     """Return the message of an alert.
 
     `environment_differences` are what else changed with the release (`driver 550.54 -> 570.86`); links are made
-    only where `base_url` says at which address people reach the pages.
+    only where `base_url` says at which address people reach the pages. `withdrawn` says why the change no longer
+    stands; then nothing else is said of it, and nothing is to be run again.
     """
+    notes = (withdrawn,) if withdrawn else _list_notes(group, tuple(environment_differences), state, recovered_in)
     return Message(
         title=group.title,
         summary=group.headline,
@@ -100,8 +103,8 @@ def build_alert_message(
         state=state,
         lines=tuple(_make_line(fact, base_url) for fact in group.facts),
         fields=_list_fields(group),
-        notes=tuple(_list_notes(group, tuple(environment_differences), state, recovered_in)),
-        commands=(rerun_command,) if rerun_command else (),
+        notes=tuple(notes),
+        commands=(rerun_command,) if rerun_command and not withdrawn else (),
         url=make_link(base_url, "alerts", alert_id),
     )
 

@@ -36,6 +36,13 @@ def test_another_environment_is_named_as_a_possible_cause() -> None:
     assert "driver 550 -> 570" in make_message(environment_differences=["driver 550 -> 570"]).notes[0]
 
 
+def test_of_a_change_that_is_no_longer_found_nothing_else_is_said() -> None:
+    message = make_message(
+        state=AlertState.RECOVERED, withdrawn="no longer found", rerun_command="tracker runs trigger x"
+    )
+    assert (message.notes, message.commands) == (("no longer found",), ())
+
+
 def test_a_recovery_names_its_release() -> None:
     assert make_message(state=AlertState.RECOVERED, recovered_in="1.30.0").notes[0] == "Recovered in 1.30.0."
 

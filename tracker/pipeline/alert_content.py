@@ -43,16 +43,15 @@ def to_message(alert: AlertRow, *, base_url: str | None) -> Message:
     """Return an alert's message as it stands."""
     content = json.loads(alert.content)
     group = to_group(alert)
-    note = [content["withdrawn"]] if content.get("withdrawn") else []
-    message = build_alert_message(
+    return build_alert_message(
         group,
         alert_id=alert.public_id,
         state=AlertState(alert.state),
         recovered_in=content.get("recovered_in"),
+        withdrawn=content.get("withdrawn"),
         rerun_command=f"tracker runs trigger {group.facts[0].suite} {group.component}/{group.release.identity}",
         base_url=base_url,
     )
-    return dataclasses.replace(message, notes=(*note, *message.notes))
 
 
 def _fact(one: dict[str, Any]) -> ChangeFact:

@@ -15,6 +15,7 @@ from alerts.sinks.slack import create as create_slack
 from jobs.protocols import JobOutcome
 from tests.fakes.slack_server import TOKEN, Failure, SlackServer, serve_slack
 from tests.tracker.pipeline.kit import FAST, OLD, SLOW, Play, Recorder, Service
+from tracker.pipeline.alert_content import to_message
 from tracker.pipeline.analyze import analyze
 from tracker.pipeline.deliver import MOST_ATTEMPTS, deliver
 from tracker.pipeline.ingest import ingest
@@ -233,6 +234,17 @@ def test_what_people_decided_survives_a_withdrawn_change(seasoned: Service):
     seasoned.go()
 
     assert seasoned.alerts()[0].state == "false_positive"
+
+
+def test_a_change_that_a_repaired_image_takes_back_is_not_said_to_recover_in_a_later_release(seasoned: Service):
+    regress(seasoned)
+    seasoned.publish("1.6.0", digest="sha256:again")
+    seasoned.levels["1.6.0"] = FAST
+    seasoned.go()
+
+    assert seasoned.alerts()[0].state == "recovered"
+    (note,) = to_message(seasoned.alerts()[0], base_url=None).notes
+    assert "the change is no longer found" in note
 
 
 def test_a_decision_is_told_to_those_who_were_told_of_the_alert(seasoned: Service):
