@@ -29,7 +29,7 @@ DOORS = {
     "slack_sdk": ("alerts/sinks/slack.py",),
     "httpx": ("jobs/sources/", "jobs/release_notes/", "jobs/executors/", "alerts/sinks/"),
     "vl_convert": ("alerts/",),
-    "pydantic_settings": ("tracker/settings.py",),
+    "pydantic_settings": ("tracker/settings.py", "tracker/setting_tables.py"),
 }
 #: Parts that must be importable without the heavy libraries.
 LIGHT = ("jobs", "alerts", "baselines", "jobs.protocols", "alerts.protocol", "tracker.settings", "tracker.cli.__main__")

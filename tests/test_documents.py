@@ -13,18 +13,18 @@ import typer
 from pydantic import BaseModel
 
 from tracker.cli.__main__ import make_app
-from tracker.settings import (
+from tracker.setting_tables import (
     DockerSettings,
     HealthSettings,
     KubernetesSettings,
     RegistrySettings,
     ReleaseNotesSettings,
     RuleSettings,
-    Settings,
     SlackSettings,
     SlurmSettings,
     SourceSettings,
 )
+from tracker.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

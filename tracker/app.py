@@ -30,7 +30,8 @@ from tracker.pipeline.exclusions import exclude, include
 from tracker.pipeline.reports import summaries_of
 from tracker.pipeline.statistics import OwnStatistics, Statistics, StatisticsProcess
 from tracker.pipeline.triage import triage
-from tracker.settings import ReleaseNotesSettings, Settings, load_settings
+from tracker.setting_tables import ReleaseNotesSettings
+from tracker.settings import Settings, load_settings
 from tracker.store import hosts, standing, tokens
 from tracker.store.engine import Store, open_store
 

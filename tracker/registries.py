@@ -9,7 +9,8 @@ from jobs.errors import UserError
 from jobs.release_notes.github import GitHubReleases
 from jobs.release_notes.names import API
 from jobs.sources.oci_registry import Login, RegistryAccess, find_login, read_host, read_repository
-from tracker.settings import RegistrySettings, ReleaseNotesSettings, Settings
+from tracker.setting_tables import RegistrySettings, ReleaseNotesSettings
+from tracker.settings import Settings
 
 
 def find_access(settings: Settings, host: str) -> RegistryAccess | None:

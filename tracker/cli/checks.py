@@ -27,7 +27,8 @@ from tracker.pipeline.gate import look
 from tracker.pipeline.plan import obstacle, service_problem
 from tracker.pipeline.release_notes import match_releases
 from tracker.pipeline.watch import Watched, source_of, watched_sources
-from tracker.settings import ReleaseNotesSettings, Settings, home_folder, settings_file
+from tracker.setting_tables import ReleaseNotesSettings
+from tracker.settings import Settings, home_folder, settings_file
 from tracker.store.hosts import count_running
 from tracker.store.standing import standing_of
 

@@ -11,18 +11,18 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from tracker.settings import (
+from tracker.setting_tables import (
     DockerSettings,
     HealthSettings,
     KubernetesSettings,
     RegistrySettings,
     ReleaseNotesSettings,
     RuleSettings,
-    Settings,
     SlackSettings,
     SlurmSettings,
     SourceSettings,
 )
+from tracker.settings import Settings
 
 LISTS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("sources", "What is watched without a suite; several [[sources]] may stand one after another.", SourceSettings),

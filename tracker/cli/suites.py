@@ -13,7 +13,7 @@ from tracker.cli.options import Json, SuiteName, complete_suites, examples
 from tracker.cli.output import Column, format_duration, write, write_json, write_table
 
 if TYPE_CHECKING:
-    from tracker.settings import Choice
+    from tracker.setting_tables import Choice
 
 Names = Annotated[
     list[str] | None,

@@ -12,7 +12,8 @@ from jobs.protocols import Executor, ReleaseSource
 from jobs.release_notes.note import NotesAnswer
 from tracker.clock import Clock
 from tracker.pipeline.statistics import Statistics
-from tracker.settings import ReleaseNotesSettings, Settings
+from tracker.setting_tables import ReleaseNotesSettings
+from tracker.settings import Settings
 from tracker.store.engine import Store
 
 

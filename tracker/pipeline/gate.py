@@ -16,7 +16,8 @@ from tracker.pipeline.context import Context
 from tracker.pipeline.plan import ELSEWHERE
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import read_suite_text
-from tracker.settings import HealthSettings, Settings
+from tracker.setting_tables import HealthSettings
+from tracker.settings import Settings
 from tracker.store import audit, claims, standing
 from tracker.store.claims import Waiting
 from tracker.store.engine import Session

@@ -21,7 +21,7 @@ from tracker.pipeline.comparisons import name_release, smallest_effect
 from tracker.pipeline.context import Context
 from tracker.pipeline.families import Family, Line, load_family
 from tracker.pipeline.quality import is_hollow_gain
-from tracker.settings import RuleSettings
+from tracker.setting_tables import RuleSettings
 from tracker.store import alerts, audit, changes, names
 from tracker.store.engine import Session
 from tracker.store.tables import AlertRow, ChangePointRow, ReleaseRow

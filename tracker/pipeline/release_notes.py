@@ -16,7 +16,7 @@ from jobs.releases import ORDER_RULE_REVISION, Tag, read_tag
 from tracker.logs import EventLog
 from tracker.pipeline.context import Context
 from tracker.pipeline.cursors import is_due, note_answer, note_problem
-from tracker.settings import ReleaseNotesSettings
+from tracker.setting_tables import ReleaseNotesSettings
 from tracker.store import catalog
 from tracker.store.engine import Session
 from tracker.store.release_notes import save_notes

@@ -138,7 +138,7 @@ def test_the_token_of_the_named_variable_goes_along_and_githubs_own_does_not_go_
 
 def test_the_token_of_the_usual_variable_is_for_github_itself(home: Path, monkeypatch: pytest.MonkeyPatch):
     from tracker.registries import open_release_notes
-    from tracker.settings import ReleaseNotesSettings
+    from tracker.setting_tables import ReleaseNotesSettings
 
     monkeypatch.setenv("GITHUB_TOKEN", "two words")
     entry = ReleaseNotesSettings(component="thing", repository=NAME)

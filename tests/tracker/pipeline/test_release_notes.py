@@ -13,7 +13,7 @@ from jobs.errors import UserError as JobsUserError
 from jobs.release_notes.note import ReleaseNote
 from tests.tracker.pipeline.kit import SLOW, Recorder, Service
 from tracker.pipeline.release_notes import ask_for_notes, match_releases
-from tracker.settings import ReleaseNotesSettings
+from tracker.setting_tables import ReleaseNotesSettings
 from tracker.store.tables import CursorRow, ReleaseNoteRow
 from tracker.store.views.release_notes import find_notes
 from tracker.store.views.releases import show_release
