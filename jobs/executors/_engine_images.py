@@ -191,7 +191,7 @@ def make_room(
     if (free := _free(folder)) < min_free_bytes:
         raise Ended(
             JobOutcome.INFRA_FAILED,
-            f"{size_text(free)} are free in {folder}, and a pull is begun only with {size_text(min_free_bytes)}: "
+            f"{free / 1e9:.1f} GB are free in {folder}, and a pull is begun only with {min_free_bytes / 1e9:g} GB: "
             "remove images or files there, or lower min_free_gb in the settings",
         )
 

@@ -255,6 +255,8 @@ def check_engine(app: App) -> Check:
         return ok("engine", describe_engine(app.settings))
     except PROBLEMS as error:
         cure = "start the engine, or correct [docker] in the settings; until then its runs wait"
+        if "min_free_gb" in str(error):
+            cure = "remove images or files there, or lower min_free_gb in [docker]; until then no new image is measured"
         return Check(name="engine", state="fail", found=str(error), cure=cure)
 
 
