@@ -91,7 +91,7 @@ def settle_places(sums: Sums, cuts: Ints) -> Ints:
     # Entry c of a row of sums is the cost of a cut before its c-th release; the first would leave no level before it.
     cost = np.round(np.delete(passed, begin + np.arange(len(begin))), 7)
     cost[begin + sizes - 1] = np.inf
-    order = np.lexsort((np.arange(len(cost)), cost, which))
-    moved = first + 1 + order[begin] - begin
+    least = np.flatnonzero(cost == np.minimum.reduceat(cost, begin)[which])
+    moved = first + 1 + least[first_of_each(which[least])] - begin
     apart = np.concatenate([[True], (np.diff(moved) > 0)])
     return np.unique(np.where(apart & np.append(apart[1:], True), moved, cuts))

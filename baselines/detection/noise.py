@@ -214,7 +214,10 @@ def invert_trigamma(value: float) -> float:
     x = 0.5 + 1 / value
     for _ in range(30):
         now = float(special.polygamma(1, x))
-        x += now * (1 - now / value) / float(special.polygamma(2, x))
+        step = now * (1 - now / value) / float(special.polygamma(2, x))
+        x += step
+        if abs(step) <= 1e-15 * x:
+            break
     return x
 
 
