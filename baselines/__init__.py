@@ -1,11 +1,11 @@
 """What is normal, and did it change: pure functions over numbers and text; no files, no network, no clock."""
 
-from baselines.assessment import Assessment, assess
-from baselines.changepoints import ChangePoint, DetectOptions, SeriesInput, detect, detect_many
-from baselines.compare import CompareOptions, Comparison, ComparisonInput, compare, compare_many
-from baselines.reconcile import Decision, FoundChange, StoredChange, reconcile
+from baselines.comparison.compare import CompareOptions, Comparison, ComparisonInput, compare, compare_many
+from baselines.detection.changepoints import ChangePoint, DetectOptions, SeriesInput, detect, detect_many
+from baselines.detection.reconcile import Decision, FoundChange, StoredChange, reconcile
 from baselines.series import Level, aggregate
-from baselines.verdict import Verdict, judge
+from baselines.verdicts.assessment import Assessment, assess
+from baselines.verdicts.verdict import Verdict, judge
 
 __all__ = [
     "Assessment",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from baselines.books import Book, BookKind, Rate
 from baselines.claims.consistency import find_contradictions
 from baselines.claims.entered import FIGURES, ONE, Claim, Ratio, exact
 from baselines.claims.measured import Source
+from baselines.cost.books import Book, BookKind, Rate
 from jobs.names import same_gpu, same_model
 
 Outcome = Literal["holds", "holds if the price is held", "does not hold", "cannot be told"]

@@ -13,10 +13,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal
 
-from baselines.books import Rate
-from baselines.compare import ComparisonInput, Word, compare_many
-from baselines.costing import ReleaseCost
-from baselines.derived import DERIVED, Tokens
+from baselines.comparison.compare import ComparisonInput, Word, compare_many
+from baselines.cost.books import Rate
+from baselines.cost.derived import DERIVED, Tokens
+from baselines.cost.releases import ReleaseCost
 
 Source = Literal["software", "price", "power", "workload", "hardware"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from baselines.changepoints import ChangePoint, SeriesInput
+from baselines.detection.changepoints import ChangePoint, SeriesInput
 
 NEAR = 2
 """A change found so many releases away from an accepted one, or that may lie there, is that one."""

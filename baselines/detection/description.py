@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from baselines.changepoints import ChangePoint, DetectOptions, Kind, SeriesInput
+from baselines.detection.changepoints import ChangePoint, DetectOptions, Kind, SeriesInput
 from baselines.detection.detector import Found, find_family
 from baselines.detection.drifts import Drift
 from baselines.detection.evidence import estimate_variance, find_limit

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from baselines.changepoints import DetectOptions, SeriesInput
+from baselines.detection.changepoints import DetectOptions, SeriesInput
 from baselines.detection.drifts import Drift, drop_drifts, judge_drifts
 from baselines.detection.evidence import Prior, choose_cuts, count_places, estimate_variance, find_limit
 from baselines.detection.family import NEWEST, find_levels, is_news, keep_history, settle_places

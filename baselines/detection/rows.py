@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.changepoints import SeriesInput
+from baselines.detection.changepoints import SeriesInput
 from baselines.series import Values, check_values
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from tracker.cli.output import Column, note, write, write_json, write_table
 from tracker.errors import UserError
 
 if TYPE_CHECKING:
-    from baselines.books import Book, Edition
+    from baselines.cost.books import Book, Edition
 
 COLUMNS = (
     Column(title="edition"),
@@ -124,7 +124,7 @@ def check(
 
 
 def _check_file(path: Path) -> dict[str, Any]:
-    from baselines.books import doubt_book
+    from baselines.cost.books import doubt_book
     from tracker.pipeline.books import read_book, shipped_books
 
     try:

@@ -96,7 +96,7 @@ def _measure(
     hold: str | None,
     hold_power: str | None,
 ) -> list[Chain]:
-    from baselines.costing import CostOptions
+    from baselines.cost.releases import CostOptions
     from tracker.cli.throughput import explain_empty
     from tracker.pipeline.books import load_books
     from tracker.pipeline.chains import make_chain

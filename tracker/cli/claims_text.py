@@ -17,7 +17,7 @@ HELD = "held (software only)"
 
 def tell_chain(one: Chain) -> list[str]:
     """Return what is said of one config, line by line."""
-    from baselines.derived import DERIVED
+    from baselines.cost.derived import DERIVED
     from tracker.cli.cost_text import format_money
 
     claim, about = one.claim, DERIVED[one.claim.metric]
@@ -111,7 +111,7 @@ def _times(value: float, low: float | None, high: float | None) -> str:
 
 def describe_chain(one: Chain) -> dict[str, Any]:
     """Return a measured change as data."""
-    from baselines.derived import DERIVED
+    from baselines.cost.derived import DERIVED
 
     claim = one.claim
     return {

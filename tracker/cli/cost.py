@@ -14,8 +14,8 @@ from tracker.cli.output import note, write_json
 from tracker.errors import UserError
 
 if TYPE_CHECKING:
-    from baselines.books import Book
-    from baselines.costing import CostOptions, ReleaseCost, Setup, Work
+    from baselines.cost.books import Book
+    from baselines.cost.releases import CostOptions, ReleaseCost, Setup, Work
 
 KINDS = ("output", "total", "input")
 MOST_SHOWN = 10
@@ -85,7 +85,7 @@ def cost(
     A file has the columns release, gpu, gpu_count, date, one of output_tok_s, total_tok_s, output_tok_s_per_gpu,
     total_tok_s_per_gpu, and where known tok_s_user or tpot_p50_ms, and power_w of one GPU. Other columns are labels.
     """
-    from baselines.costing import CostOptions
+    from baselines.cost.releases import CostOptions
     from tracker.cli.cost_text import describe, draw, tell
 
     if chart is not None:
@@ -119,7 +119,7 @@ def cost(
 
 
 def _derive(work: tuple[str, str, str, Setup, list[Work]], books: tuple[Book, ...], options: CostOptions) -> Costed:
-    from baselines.costing import cost_releases
+    from baselines.cost.releases import cost_releases
 
     component, hardware, name, setup, releases = work
     costs = cost_releases(releases, setup, books, options)
@@ -144,7 +144,7 @@ def check_metric(metric: str | None) -> None:
     """Raise UserError for a figure that is not derived."""
     from difflib import get_close_matches
 
-    from baselines.derived import DERIVED
+    from baselines.cost.derived import DERIVED
 
     if metric is not None and metric not in DERIVED:
         near = get_close_matches(metric, DERIVED, n=1)
@@ -154,8 +154,8 @@ def check_metric(metric: str | None) -> None:
 
 def check_options(books: tuple[Book, ...], options: CostOptions) -> None:
     """Raise UserError for a tier or an edition that no book has."""
-    from baselines.books import BookKind, Unknown, find_edition
-    from baselines.books.lookup import tiers_of
+    from baselines.cost.books import BookKind, Unknown, find_edition
+    from baselines.cost.books.lookup import tiers_of
 
     tiers = tiers_of(books)
     if options.tier not in tiers:

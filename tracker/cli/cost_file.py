@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from statistics import median
 
-from baselines.costing import Setup, Work
-from baselines.derived import INPUTS
+from baselines.cost.derived import INPUTS
+from baselines.cost.releases import Setup, Work
 from tracker.cli.csv_series import order_labels
 from tracker.cli.points import PointRow, read_points
 from tracker.errors import UserError

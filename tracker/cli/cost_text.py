@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tracker.cli.output import Column, drop_shared, note, write, write_table
 
 if TYPE_CHECKING:
-    from baselines.books import Rate, Unknown
-    from baselines.costing import ReleaseCost, View
-    from baselines.derived import Figure
+    from baselines.cost.books import Rate, Unknown
+    from baselines.cost.derived import Figure
+    from baselines.cost.releases import ReleaseCost, View
     from tracker.cli.cost import Costed
 
 KINDS = ("output", "total", "input")
@@ -20,7 +20,7 @@ SHOWN = ("usd_", "j_")
 
 def tell(one: Costed, *, first: bool) -> None:
     """Print the table of a config, what its figures rest on, and why there are none where there are none."""
-    from baselines.costing import list_book_changes
+    from baselines.cost.releases import list_book_changes
 
     where = ", ".join(filter(None, (one.component, one.hardware)))
     write(("" if first else "\n") + (f"{where}: {one.name}" if where else one.name))
@@ -79,7 +79,7 @@ def _plain(figure: Figure) -> str:
 
 
 def _edition(rate: Rate | Unknown) -> str:
-    from baselines.books import Unknown
+    from baselines.cost.books import Unknown
 
     return "unknown" if isinstance(rate, Unknown) else f"{rate.edition.id} since {rate.edition.valid_from}"
 
@@ -92,7 +92,7 @@ def _power(figure: Figure) -> str:
 
 def _held(costs: Sequence[ReleaseCost]) -> list[str]:
     """Return what the software-only view rests on."""
-    from baselines.books import Unknown
+    from baselines.cost.books import Unknown
 
     held = [
         rate for rate in (costs[0].software_only.price, costs[0].software_only.power) if not isinstance(rate, Unknown)
@@ -130,7 +130,7 @@ def _reasons(costs: Sequence[ReleaseCost]) -> list[str]:
 
 def describe(one: Costed) -> dict[str, Any]:
     """Return a config's costs as data: every figure with how it was made and by which edition."""
-    from baselines.costing import editions_of, list_book_changes
+    from baselines.cost.releases import editions_of, list_book_changes
 
     return {
         "component": one.component or None,
@@ -164,7 +164,7 @@ def describe(one: Costed) -> dict[str, Any]:
 
 
 def _figures(view: View) -> Mapping[str, Any]:
-    from baselines.derived import DERIVED
+    from baselines.cost.derived import DERIVED
 
     return {
         name: {
@@ -181,7 +181,7 @@ def _figures(view: View) -> Mapping[str, Any]:
 def draw(found: Sequence[Costed], file: Path, metric: str | None) -> None:
     """Write the chart of a figure; without a name of the first cost that is known."""
     from alerts.cost_chart import MOST_PANELS, CostPanel, cost_spec
-    from baselines.derived import DERIVED
+    from baselines.cost.derived import DERIVED
     from tracker.cli.pictures import save_picture
 
     wanted = metric or _first_known(found)

@@ -82,7 +82,7 @@ def detect(
 
 
 def _find(name: str, option: str) -> Any:
-    from baselines.detectors import find_detector
+    from baselines.detection.detectors import find_detector
 
     try:
         return find_detector(name)

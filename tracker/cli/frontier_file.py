@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from baselines.costing import Setup
-from baselines.derived import INPUTS, Tokens
-from baselines.frontier_change import SweepConfig
+from baselines.cost.derived import INPUTS, Tokens
+from baselines.cost.releases import Setup
+from baselines.frontier.change import SweepConfig
 from jobs.labels import IDENTITY_LABELS
 from tracker.cli.csv_series import order_labels
 from tracker.cli.points import PointRow, read_points

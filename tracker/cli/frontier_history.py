@@ -40,7 +40,7 @@ def show_history(sweeps: Sequence[Sweep], at: Sequence[float], chart: Path | Non
 
 def series_at(sweep: Sweep, at: float) -> CsvSeries:
     """Return the repeats at an interactivity of each release, none where it lies outside the release's coverage."""
-    from baselines.frontier_change import repeats_at
+    from baselines.frontier.change import repeats_at
 
     values = tuple(repeats_at(configs, at) for configs in sweep.releases.values())
     return CsvSeries(

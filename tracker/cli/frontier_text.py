@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tracker.cli.output import Column, drop_shared, lay_out
 
 if TYPE_CHECKING:
-    from baselines.frontier import Front
-    from baselines.frontier_change import Estimate, FrontChange, FrontValue, SweepConfig
+    from baselines.frontier.change import Estimate, FrontChange, FrontValue, SweepConfig
+    from baselines.frontier.front import Front
     from tracker.pipeline.sweeps import Sweep
 
 CURVE_POINTS = 80
@@ -39,7 +39,7 @@ class Compared:
 
 def compare_sweep(sweep: Sweep, before: str, after: str, at: Sequence[float]) -> Compared:
     """Return the fronts of two releases compared, with their values at the interactivities."""
-    from baselines.frontier_change import compare_fronts, values_at
+    from baselines.frontier.change import compare_fronts, values_at
 
     sides = sweep.releases[before], sweep.releases[after]
     change, values = compare_fronts(*sides), values_at(*sides, at)

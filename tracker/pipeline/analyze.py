@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from alerts.wording import Direction, judge_change
 from baselines import ChangePoint, DetectOptions, SeriesInput
-from baselines.reconcile import Decision, FoundChange, StoredChange, reconcile
-from baselines.verdict import judge
+from baselines.detection.reconcile import Decision, FoundChange, StoredChange, reconcile
+from baselines.verdicts.verdict import judge
 from tracker.clock import new_public_id
 from tracker.logs import EventLog
 from tracker.pipeline.comparisons import compare_releases, default_reference

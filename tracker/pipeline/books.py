@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 
-from baselines.books import Book, parse_book
+from baselines.cost.books import Book, parse_book
 from tracker.errors import UserError
 from tracker.settings import Settings
 
@@ -41,7 +41,7 @@ def _list_files(folder: Path) -> Iterable[Path]:
 
 def shipped_books() -> tuple[Book, ...]:
     """Return the books that ship with the product."""
-    folder = resources.files("baselines.books")
+    folder = resources.files("baselines.cost.books")
     files = sorted((one for one in folder.iterdir() if one.name.endswith(".toml")), key=lambda one: one.name)
     return tuple(parse_book(file.read_text(encoding="utf-8"), file.name) for file in files)
 

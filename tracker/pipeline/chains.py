@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from baselines.books import Book
 from baselines.claims import MeasuredClaim, Step, measure_claim
-from baselines.costing import CostOptions, cost_releases
-from baselines.derived import TOKENS, Tokens, tokens_per_gpu
+from baselines.cost.books import Book
+from baselines.cost.derived import TOKENS, Tokens, tokens_per_gpu
+from baselines.cost.releases import CostOptions, cost_releases
 from tracker.errors import UserError
 from tracker.pipeline.comparisons import what_else_differs
 from tracker.pipeline.works import ConfigWork, ReleaseWork

@@ -9,7 +9,7 @@ from datetime import datetime
 from alerts.grouping import ReleaseName
 from alerts.summary import ReleaseSummary, RowVerdict, SummaryRow, build_summary
 from alerts.wording import Change, Direction, count
-from baselines.compare import CompareOptions, Comparison, ComparisonInput
+from baselines.comparison.compare import CompareOptions, Comparison, ComparisonInput
 from jobs.releases import previous_release
 from tracker.pipeline.families import Family, Line
 from tracker.pipeline.quality import gate_gain

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from baselines.compare import Comparison
-from baselines.quality import TOLERANCE, Quality, QualityReference, gate, judge_quality, neighbour_reference
+from baselines.comparison.compare import Comparison
+from baselines.verdicts.quality import TOLERANCE, Quality, QualityReference, gate, judge_quality, neighbour_reference
 from tracker.pipeline.families import Family, Line
 from tracker.store.tables import ChangePointRow
 

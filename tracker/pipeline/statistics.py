@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol, cast
 
 import baselines
 from baselines import ChangePoint, Comparison, ComparisonInput, DetectOptions, SeriesInput
-from baselines.compare import CompareOptions
+from baselines.comparison.compare import CompareOptions
 
 
 class Statistics(Protocol):

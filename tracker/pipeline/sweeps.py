@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from baselines.costing import Setup
-from baselines.derived import Tokens, derive_interactivity, tokens_per_gpu
-from baselines.frontier_change import SweepConfig
+from baselines.cost.derived import Tokens, derive_interactivity, tokens_per_gpu
+from baselines.cost.releases import Setup
+from baselines.frontier.change import SweepConfig
 from tracker.pipeline.works import ConfigWork
 from tracker.store.views.names import name_series
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from baselines.costing import Setup, Work
-from baselines.derived import INPUTS
+from baselines.cost.derived import INPUTS
+from baselines.cost.releases import Setup, Work
 from tracker.pipeline.comparisons import median
 from tracker.pipeline.families import Family, Line, load_family
 from tracker.store import catalog, hosts, names, series

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from baselines.detectors import DETECTORS
+from baselines.detection.detectors import DETECTORS
 from tests.tracker.cli.conftest import Tracker
 from tracker.cli import detect
 from tracker.cli.csv_series import order_labels

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.frontier import Front, SweepPoint, make_front, pareto
+from baselines.frontier.front import Front, SweepPoint, make_front, pareto
 
 points = st.builds(SweepPoint, x=st.floats(1, 1000), y=st.floats(1, 1e5))
 

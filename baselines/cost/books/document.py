@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from baselines.books.book import POWER_COLUMN, Book, BookKind, Edition, Entry
+from baselines.cost.books.book import POWER_COLUMN, Book, BookKind, Edition, Entry
 from baselines.problems import Problems
 from jobs.names import gpu_key
 

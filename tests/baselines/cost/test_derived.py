@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.books import BookKind, Rate, Unknown, find_rate, parse_book
-from baselines.derived import (
+from baselines.cost.books import BookKind, Rate, Unknown, find_rate, parse_book
+from baselines.cost.derived import (
     derive_cost,
     derive_energy,
     derive_interactivity,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.books import BookKind, Rate, Unknown, parse_book
-from baselines.costing import CostOptions, Setup, Work, cost_releases, editions_of, list_book_changes
+from baselines.cost.books import BookKind, Rate, Unknown, parse_book
+from baselines.cost.releases import CostOptions, Setup, Work, cost_releases, editions_of, list_book_changes
 
 BOOK = """
 kind = "price"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.frontier_change import SweepConfig, compare_fronts, pool_residuals, repeats_at, values_at
+from baselines.frontier.change import SweepConfig, compare_fronts, pool_residuals, repeats_at, values_at
 
 CURVE = {"c4": (180.0, 900.0), "c16": (140.0, 2500.0), "c64": (80.0, 5600.0), "c256": (30.0, 9000.0)}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from baselines.books import Rate, Unknown
+from baselines.cost.books import Rate, Unknown
 from baselines.gpu_counts import GpuCount, LabelValue, count_gpus
 
 Tokens = Literal["input", "output", "total"]

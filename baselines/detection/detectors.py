@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from baselines.changepoints import ChangePoint, detect
+from baselines.detection.changepoints import ChangePoint, detect
 from baselines.series import Values, check_values
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from random import Random
 from statistics import median, quantiles, stdev
 from typing import Literal
 
-from baselines.frontier import Front, SweepPoint, make_front
+from baselines.frontier.front import Front, SweepPoint, make_front
 
 Word = Literal["faster", "slower", "same"]
 

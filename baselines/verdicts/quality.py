@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
-from baselines.compare import Comparison
+from baselines.comparison.compare import Comparison
 
 TOLERANCE = 0.02
 """How far accuracy, a share from 0 to 1, may lie below its reference: about two standard errors of 1,300 questions."""

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.books import Book, parse_book
 from baselines.claims import ClaimCheck, MeasuredClaim, Step, check_claim, measure_claim, parse_claims
 from baselines.claims.document import read_ratio
 from baselines.claims.entered import Ratio
-from baselines.costing import Setup, Work, cost_releases
+from baselines.cost.books import Book, parse_book
+from baselines.cost.releases import Setup, Work, cost_releases
 
 OUTPUT = "usd_per_m_output_tokens"
 BOOK = """
@@ -46,7 +46,7 @@ after = { gpu = "B200", usd_per_m_tokens = 0.02 }
 
 
 def shipped() -> dict[str, ClaimCheck]:
-    folder = resources.files("baselines.books")
+    folder = resources.files("baselines.cost.books")
     books = [parse_book((folder / f"inferencex-{name}.toml").read_text(), name) for name in ("prices", "power")]
     text = (resources.files("baselines.claims") / "published.toml").read_text()
     return {claim.name: check_claim(claim, books) for claim in parse_claims(text, "published.toml")}

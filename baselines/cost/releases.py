@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
-from baselines.books import Book, BookKind, Edition, Rate, Unknown, find_rate, held_rate
-from baselines.derived import Figure, derive_cost, derive_energy, derive_interactivity, tokens_per_gpu
+from baselines.cost.books import Book, BookKind, Edition, Rate, Unknown, find_rate, held_rate
+from baselines.cost.derived import Figure, derive_cost, derive_energy, derive_interactivity, tokens_per_gpu
 from baselines.gpu_counts import LabelValue
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from baselines.changepoints import ChangePoint
-from baselines.compare import DIRECTIONS, Comparison, Direction, Word, name_change
+from baselines.comparison.compare import DIRECTIONS, Comparison, Direction, Word, name_change
+from baselines.detection.changepoints import ChangePoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

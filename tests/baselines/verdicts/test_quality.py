@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.changepoints import ChangePoint
-from baselines.compare import compare
-from baselines.quality import Quality, QualityReference, gate, judge_quality, neighbour_reference
-from baselines.verdict import judge
+from baselines.comparison.compare import compare
+from baselines.detection.changepoints import ChangePoint
+from baselines.verdicts.quality import Quality, QualityReference, gate, judge_quality, neighbour_reference
+from baselines.verdicts.verdict import judge
 
 FASTER = compare([100.0, 101.0, 99.0], [130.0, 131.0, 129.0], "higher")
 LOST = Quality(outcome="lost", value=0.0, reason="accuracy 0 where 3 neighbours had 0.94 (tolerance 0.02)")

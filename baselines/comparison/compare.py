@@ -13,7 +13,7 @@ from baselines.multiplicity import adjust_p_values
 from baselines.series import check_repeats, check_values
 
 if TYPE_CHECKING:
-    from baselines.contrast import Contrast, Sides
+    from baselines.comparison.contrast import Contrast, Sides
 
 Direction = Literal["higher", "lower", "neutral"]
 """Which way is better; `neutral` for metrics without a better side."""
@@ -107,7 +107,7 @@ def compare_many(inputs: Sequence[ComparisonInput], options: CompareOptions = Co
     sides = [one for one in measured if not isinstance(one, Comparison)]
     if not sides:
         return [one for one in measured if isinstance(one, Comparison)]
-    from baselines.contrast import contrast_many
+    from baselines.comparison.contrast import contrast_many
 
     judged = zip(inputs, measured, strict=True)
     groups = [given.group for given, one in judged if not isinstance(one, Comparison)]
@@ -129,7 +129,7 @@ def _measure(given: ComparisonInput, where: str) -> Sides | Comparison:
     if min(len(reference), len(candidate)) < MIN_REPEATS:
         found = f"{len(reference)} of the reference and {len(candidate)} of the candidate"
         return _end("too_few", f"expected at least {MIN_REPEATS} repeats on each side, found {found}")
-    from baselines.contrast import scale
+    from baselines.comparison.contrast import scale
 
     return scale(reference, candidate, [one for one in history if one])
 

@@ -6,10 +6,10 @@ reads them hands in their text.
 
 from __future__ import annotations
 
-from baselines.books.book import Book, BookKind, Edition
-from baselines.books.document import parse_book
-from baselines.books.doubts import doubt_book
-from baselines.books.lookup import Rate, Unknown, find_edition, find_rate, held_rate
+from baselines.cost.books.book import Book, BookKind, Edition
+from baselines.cost.books.document import parse_book
+from baselines.cost.books.doubts import doubt_book
+from baselines.cost.books.lookup import Rate, Unknown, find_edition, find_rate, held_rate
 
 __all__ = [
     "Book",

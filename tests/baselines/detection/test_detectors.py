@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from baselines.detectors import DETECTORS, find_detector
+from baselines.detection.detectors import DETECTORS, find_detector
 
 STEP = [[100 + 0.5 * (place % 3)] * 3 for place in range(12)] + [[130 + 0.5 * (place % 3)] * 3 for place in range(8)]
 

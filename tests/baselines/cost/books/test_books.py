@@ -8,7 +8,7 @@ from importlib import resources
 
 import pytest
 
-from baselines.books import BookKind, Rate, Unknown, doubt_book, find_rate, held_rate, parse_book
+from baselines.cost.books import BookKind, Rate, Unknown, doubt_book, find_rate, held_rate, parse_book
 
 BOOK = """
 kind = "price"
@@ -83,5 +83,5 @@ def test_a_malformed_book_is_refused_by_its_name(old: str, new: str) -> None:
 
 @pytest.mark.parametrize("name", ["inferencex-prices.toml", "inferencex-power.toml"])
 def test_the_books_that_ship_are_read(name: str) -> None:
-    book = parse_book(resources.files("baselines.books").joinpath(name).read_text(), name)
+    book = parse_book(resources.files("baselines.cost.books").joinpath(name).read_text(), name)
     assert book.editions

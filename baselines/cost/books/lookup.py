@@ -8,7 +8,7 @@ from datetime import date
 from difflib import get_close_matches
 from fractions import Fraction
 
-from baselines.books.book import POWER_COLUMN, Book, BookKind, Edition
+from baselines.cost.books.book import POWER_COLUMN, Book, BookKind, Edition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from baselines.books.book import Book, Entry
+from baselines.cost.books.book import Book, Entry
 
 FAR = 4
 """A figure so many times above or below all that other books say is doubted."""

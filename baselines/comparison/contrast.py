@@ -10,9 +10,9 @@ from itertools import chain, pairwise
 import numpy as np
 from scipy import special
 
+from baselines.comparison.repeatability import REPEAT_DF, Repeatability, centre_variance, find_centre, pool, show
 from baselines.detection.noise import FLOOR
 from baselines.detection.rows import Floats
-from baselines.repeatability import REPEAT_DF, Repeatability, centre_variance, find_centre, pool, show
 
 DAY_RATIO = 0.003
 """Standard deviation between two measurements of one release on different days, as far as repeats never show it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from baselines.changepoints import DetectOptions
+from baselines.detection.changepoints import DetectOptions
 from baselines.series import Values
 
 

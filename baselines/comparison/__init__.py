@@ -1,0 +1,1 @@
+"""Two releases side by side: `compare` is the door."""

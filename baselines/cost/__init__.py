@@ -1,0 +1,1 @@
+"""What a result costs, in money and energy: `books` hold the prices, `derived` and `releases` do the sums."""

@@ -1,0 +1,1 @@
+"""The Pareto front of a sweep, and how two of them differ."""

@@ -1,0 +1,1 @@
+"""One word out of what was found and compared."""
