@@ -18,6 +18,7 @@ from tracker.pipeline.context import Context
 from tracker.pipeline.environments import keep_environment
 from tracker.pipeline.gate import admits
 from tracker.pipeline.settle import settle
+from tracker.pipeline.sightings import note_seen, note_unseen
 from tracker.pipeline.suites import job_of, read_suite_text, suite_of
 from tracker.store import audit, catalog, claims, runs
 from tracker.store.claims import Claim
@@ -128,7 +129,7 @@ def _look_at(context: Context, claim: Claim) -> bool:
     try:
         return _follow(context, claim)
     except TryLater as error:
-        log.warning("run.not_seen", run=claim.public_id, why=str(error))
+        note_unseen(context, claim, str(error))
         return False
     except UserError as error:
         _end(context, claim, JobStatus(state=JobState.ENDED, outcome=JobOutcome.LOST, detail=str(error)), ())
@@ -142,6 +143,7 @@ def _follow(context: Context, claim: Claim) -> bool:
         executor.cancel(claim.attempt_key)
         executor.abandon(claim.attempt_key)
     status = executor.poll(claim.attempt_key)
+    note_seen(context, claim)
     if status.state is JobState.UNKNOWN:
         return _start(context, claim)
     if status.state is JobState.ENDED:

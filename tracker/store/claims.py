@@ -55,6 +55,9 @@ class Claim:
     build_digest: str
     repeat: int
     failures: int
+    unseen_since: datetime | None = None
+    unseen_why: str = ""
+    unseen_tells: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +235,7 @@ def end_attempt(
 ) -> bool:
     """Record how an attempt ended and where its run goes next; False when the lease was lost meanwhile."""
     values: dict[str, Any] = {"state": state, "reason": reason, "not_before": not_before, "lease_until": None}
-    values |= {"failures": claim.failures + failures}
+    values |= {"failures": claim.failures + failures, "unseen_since": None, "unseen_why": "", "unseen_tells": 0}
     values |= {"lease_owner": None, "slot": None, "finished_at": now if state in FINAL_STATES else None}
     changed = session.execute(
         update(RunRow)
@@ -281,6 +284,9 @@ def _claims(session: Session, condition: Any) -> list[Claim]:
             build_digest=build.digest,
             repeat=run.repeat,
             failures=run.failures,
+            unseen_since=run.unseen_since,
+            unseen_why=run.unseen_why,
+            unseen_tells=run.unseen_tells,
         )
         for run, attempt, suite, config, build, release, component in rows
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_REVISION = "0007"
+SCHEMA_REVISION = "0008"
 
 
 def create(connection: Connection) -> None:

@@ -122,6 +122,11 @@ class RunRow(SQLModel, table=True):
     """How often in a row a host refused to start it."""
     not_before: datetime | None = instant(default=None)
     cancel_requested_by: str | None = None
+    unseen_since: datetime | None = instant(default=None)
+    """Since when whoever watches it cannot see it: its engine or its cluster does not answer. None while it is seen."""
+    unseen_why: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    unseen_tells: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """How often the log has told of it."""
     created_at: datetime = instant()
     finished_at: datetime | None = instant(default=None)
 

@@ -16,6 +16,7 @@ from tracker.store.runs import is_handed_in
 from tracker.store.views.levels import ReleaseName
 from tracker.store.views.names import name_series
 from tracker.store.views.plain import Page, check_limit, match_words, read_cursor, read_json, table
+from tracker.store.views.sightings import OutOfSight, find_unseen
 
 RUN, BUILD, RELEASE, COMPONENT = table("run"), table("build"), table("release"), table("component")
 CONFIG, SUITE, HARDWARE, HOST = table("config"), table("suite_revision"), table("hardware_class"), table("host")
@@ -48,6 +49,11 @@ class RunItem:
     finished_at: datetime | None
     duration_s: float | None
     """Of the last attempt, once it has ended."""
+    unseen: OutOfSight | None = None
+    """For a running run whose engine or cluster does not answer, or which no daemon watches: its state is the last
+    one known."""
+    not_before: datetime | None = None
+    """When a queued run that failed is tried again, at the earliest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +135,9 @@ def list_runs(
     text: str | None = None,
     limit: int = 100,
     cursor: str | None = None,
+    now: datetime | None = None,
 ) -> Page[RunItem]:
-    """Return the runs that match, newest first."""
+    """Return the runs that match, newest first; with `now`, one whose daemon is gone is known to be out of sight."""
     if state and state not in RUN_STATES:
         raise UserError(f"state: expected one of {', '.join(RUN_STATES)}, found {state[:40]!r}")
     statement = _select_runs().order_by(RUN.c.id.desc()).limit(check_limit(limit) + 1)
@@ -143,7 +150,7 @@ def list_runs(
     searched = (RELEASE.c.display, COMPONENT.c.slug, SUITE.c.name, HOST.c.slug, RUN.c.reason, RUN.c.public_id)
     rows = session.execute(statement.where(*match_words(text, searched))).all()
     following = str(rows[limit - 1].id) if len(rows) > limit else None
-    return Page(items=tuple(make_run(row) for row in rows[:limit]), next=following)
+    return Page(items=tuple(make_run(row, now) for row in rows[:limit]), next=following)
 
 
 def count_states(session: Session, *, release_id: int | None = None) -> dict[str, int]:
@@ -193,7 +200,7 @@ def _select_runs() -> Select[Any]:
     )
 
 
-def make_run(row: Any) -> RunItem:
+def make_run(row: Any, now: datetime | None = None) -> RunItem:
     """Return the run of one row."""
     timed = row.started_at is not None and row.ended_at is not None
     return RunItem(
@@ -215,16 +222,18 @@ def make_run(row: Any) -> RunItem:
         started_at=row.started_at,
         finished_at=row.finished_at,
         duration_s=max(0.0, (row.ended_at - row.started_at).total_seconds()) if timed else None,
+        unseen=find_unseen(row, now),
+        not_before=row.not_before if row.state == "queued" else None,
     )
 
 
-def show_run(session: Session, public_id: str) -> RunDetail | None:
+def show_run(session: Session, public_id: str, *, now: datetime | None = None) -> RunDetail | None:
     """Return a run with its attempts and values; None where there is no such run."""
     row = session.execute(_select_runs().where(RUN.c.public_id == public_id)).first()
     if row is None:
         return None
     return RunDetail(
-        run=make_run(row),
+        run=make_run(row, now),
         labels=read_json(row.labels),
         build_tag=row.tag,
         build_kind=row.kind,
