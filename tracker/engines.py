@@ -11,14 +11,16 @@ from jobs.sources.package_index import configured_index
 from tracker.registries import login_for
 from tracker.settings import Settings
 
+_FILES = ("ca", "certificate", "key", "known_hosts", "identity")
+
 
 def engine_options(settings: Settings) -> dict[str, Any]:
     """Return the options of `docker_engine`; UserError where a secret's variable is not set."""
     docker = settings.docker
-    given = docker.model_dump(exclude={"mounts", "secrets", "ca", "certificate", "key"})
+    given = docker.model_dump(exclude={"mounts", "secrets", *_FILES})
     return {
         **given,
-        **{name: _path(getattr(docker, name)) for name in ("ca", "certificate", "key")},
+        **{name: _path(getattr(docker, name)) for name in _FILES},
         "mounts": {target: str(source) for target, source in docker.mounts.items()},
         "secrets": {name: _secret(name) for name in docker.secrets},
         "login": lambda reference: login_for(settings, reference),

@@ -38,11 +38,14 @@ class DockerSettings(Part):
     """How the executor `docker_engine` runs containers, on Docker or on Podman; the executor checks the texts."""
 
     engine: str = Field(
-        "unix:///var/run/docker.sock", description="Where the engine listens: unix:///run/podman/podman.sock, tcp://..."
+        "unix:///var/run/docker.sock",
+        description="Where the engine listens: unix:///run/podman/podman.sock, ssh://user@host",
     )
     ca: Path | None = Field(None, description="Certificate that an engine on another machine (tcp://) is known by")
     certificate: Path | None = Field(None, description="Our certificate for such an engine")
     key: Path | None = Field(None, description="The key of our certificate")
+    known_hosts: Path | None = Field(None, description="Host keys for an engine by ssh://; default: ssh's own files")
+    identity: Path | None = Field(None, description="Private key for an engine by ssh://; default: as ssh chooses")
     mounts: dict[str, Path] = Field(
         {}, description='Folders for reading: "/models" = "/data/models" (in the container = on its machine)'
     )

@@ -1,4 +1,4 @@
-"""The Docker Engine API as far as runs need it, over a unix socket or TLS; Podman's compatible API answers it too.
+"""The Docker Engine API as far as runs need it, over a unix socket, TLS or ssh; Podman's compatible API answers it too.
 
 EngineAway (TryLater)     no answer: the engine restarts, or is not there; nothing is known about what was asked
 EngineRefused             an answer that says no, with the engine's own words
@@ -18,6 +18,8 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from jobs.errors import JobsError, TryLater, UserError
+from jobs.executors._engine_ssh import Way, open_way
+from jobs.ssh import HostAway, HostRefused
 
 NEWEST_API = (1, 47)
 """The newest version of the API that this client was written against; an older engine is spoken to in its own."""
@@ -27,6 +29,7 @@ _SILENCE_S = 600.0
 """How long a stream (a pull, a log) may say nothing before it counts as broken."""
 _GONE = re.compile(r"no such (container|image)", re.IGNORECASE)
 """Podman's words, with status 500, about a container that is being removed by somebody else at the same time."""
+_EXPECTED = "expected unix:///path/to/the.sock, tcp://host:2376 or ssh://user@host"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -47,15 +50,26 @@ class EngineAddress:
     """Where an engine listens, and the files that prove who is who where that is another machine."""
 
     url: str
-    """`unix:///run/docker.sock` or `tcp://host:2376`."""
+    """`unix:///run/docker.sock`, `tcp://host:2376` or `ssh://user@host`."""
     ca: str | None = None
     certificate: str | None = None
     key: str | None = None
+    known_hosts: str | None = None
+    identity: str | None = None
 
     @property
     def is_local(self) -> bool:
         """Whether paths and disks that the engine speaks of are those of this machine."""
         return self.url.startswith("unix://")
+
+    @property
+    def is_ssh(self) -> bool:
+        """Whether the engine is reached by a login on its machine."""
+        return self.url.startswith("ssh://")
+
+    def open_way(self) -> Way:
+        """Return how an engine is reached by ssh."""
+        return open_way(self.url, known_hosts=self.known_hosts, identity=self.identity)
 
 
 def check_address(address: EngineAddress) -> None:
@@ -64,16 +78,21 @@ def check_address(address: EngineAddress) -> None:
         if not address.url.removeprefix("unix://").startswith("/"):
             raise UserError(f"engine address {address.url!r}: expected unix:///path/to/the.sock")
         return
+    if address.is_ssh:
+        address.open_way()
+        return
     try:
         parts = urlsplit(address.url)
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
     if not host or not port or urlsplit(address.url).scheme not in ("tcp", "http"):
-        raise UserError(f"engine address {address.url!r}: expected unix:///path/to/the.sock or tcp://host:2376")
+        raise UserError(f"engine address {address.url!r}: {_EXPECTED}")
     if urlsplit(address.url).scheme == "http":
         if host not in _LOOPBACK:
-            raise UserError(f"engine address {address.url!r}: anyone could use it without TLS; give tcp://, ca, key")
+            raise UserError(
+                f"engine address {address.url!r}: anyone could use it without TLS; give tcp://, ca, key, or ssh://"
+            )
         return
     if not (address.ca and address.certificate and address.key):
         raise UserError(
@@ -94,9 +113,11 @@ def _tls(address: EngineAddress) -> ssl.SSLContext:
 
 def connect(address: EngineAddress) -> Engine:
     """Return a client of that engine; nothing is sent yet."""
-    if address.is_local:
-        transport = httpx.HTTPTransport(uds=address.url.removeprefix("unix://"))
-        base = "http://engine"
+    way = address.open_way() if address.is_ssh else None
+    if way is not None:
+        transport, base = httpx.HTTPTransport(uds=str(way.tunnel.path)), "http://engine"
+    elif address.is_local:
+        transport, base = httpx.HTTPTransport(uds=address.url.removeprefix("unix://")), "http://engine"
     elif address.url.startswith("http://"):
         transport, base = httpx.HTTPTransport(), address.url
     else:
@@ -104,7 +125,7 @@ def connect(address: EngineAddress) -> Engine:
         base = "https://" + address.url.removeprefix("tcp://")
     timeout = httpx.Timeout(_ANSWER_WITHIN_S, connect=10.0)
     client = httpx.Client(transport=transport, base_url=base, timeout=timeout, trust_env=False)
-    return Engine(client=client, address=address.url)
+    return Engine(client=client, address=address.url, way=way)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,6 +134,8 @@ class Engine:
 
     client: httpx.Client
     address: str
+    way: Way | None = None
+    """How it is reached where that is by ssh."""
     _version: dict[str, Any] | None = field(default=None)
 
     def version(self) -> dict[str, Any]:
@@ -217,7 +240,7 @@ class Engine:
 
     def _send(self, method: str, path: str, *, versioned: bool = True, **words: Any) -> Any:
         """Return the answer's JSON, None where it has none."""
-        with _translated(self.address):
+        with self._translated():
             answer = self.client.request(method, (self._prefix() if versioned else "") + path, **words)
         _check(answer.status_code, answer.content)
         try:
@@ -228,20 +251,24 @@ class Engine:
     @contextmanager
     def _stream(self, method: str, path: str, **words: Any) -> Iterator[httpx.Response]:
         words.setdefault("timeout", httpx.Timeout(_ANSWER_WITHIN_S, read=_SILENCE_S))
-        with _translated(self.address), self.client.stream(method, self._prefix() + path, **words) as answer:
+        prefix = self._prefix()
+        with self._translated(), self.client.stream(method, prefix + path, **words) as answer:
             if answer.status_code >= 400:
                 _check(answer.status_code, answer.read())
             yield answer
 
-
-@contextmanager
-def _translated(address: str) -> Iterator[None]:
-    """Turn every failure to get an answer into EngineAway."""
-    try:
-        yield
-    except (httpx.TransportError, httpx.StreamError, httpx.DecodingError) as error:
-        said = str(error) or type(error).__name__
-        raise EngineAway(f"the container engine at {address} does not answer: {said}") from error
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn every failure to get an answer into EngineAway, its tunnel made (again) first where it has one."""
+        try:
+            if self.way is not None:
+                self.way.tunnel.ensure()
+            yield
+        except (HostAway, HostRefused) as error:
+            raise EngineAway(f"the container engine at {self.address} cannot be reached: {error}") from error
+        except (httpx.TransportError, httpx.StreamError, httpx.DecodingError) as error:
+            said = (self.way.explain() if self.way else "") or str(error) or type(error).__name__
+            raise EngineAway(f"the container engine at {self.address} does not answer: {said}") from error
 
 
 def _chunks(answer: httpx.Response) -> Iterator[bytes]:

@@ -17,6 +17,8 @@ NAMES = (
     "ca",
     "certificate",
     "key",
+    "known_hosts",
+    "identity",
     "mounts",
     "secrets",
     "login",
@@ -65,6 +67,8 @@ def read_options(options: Mapping[str, object], *, uv: str | None) -> EngineOpti
         ca=_text(options, "ca"),
         certificate=_text(options, "certificate"),
         key=_text(options, "key"),
+        known_hosts=_text(options, "known_hosts"),
+        identity=_text(options, "identity"),
     )
     check_address(address)
     driver = _text(options, "gpu_driver") or "nvidia"
