@@ -131,6 +131,7 @@ def _site(attempt: Attempt, given: Mapping[str, Any]) -> tuple[Site, Stop]:
         name=container_name(order["home"], job.key),
         home=order["home"],
         login=given["login"],
+        hardware=given.get("hardware"),
         setup=setup,
         patience=Patience(attempt=attempt, check=stop.check),
     )

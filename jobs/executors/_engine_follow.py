@@ -81,7 +81,7 @@ class Watch:
 
     def _check_disk(self, found: Mapping[str, Any]) -> None:
         """Look at what the container wrote into its working folder, and at the disk, where these can be seen."""
-        volume = _volume(found) if self.site.options.address.is_local else None
+        volume = _volume(found) if self.site.options.is_here else None
         if volume is None:
             return
         limit = self.site.options.work_limit_bytes
@@ -119,7 +119,7 @@ def judge_run(site: Site, found: Mapping[str, Any], left: Left) -> Ended:
     if ended.outcome is not JobOutcome.TOOL_FAILED:
         return ended
     boot = (read(site.attempt.file("running.json")) or {}).get("boot")
-    if site.options.address.is_local and boot != identify(os.getpid()).get("boot"):
+    if site.options.is_here and boot != identify(os.getpid()).get("boot"):
         return Ended(JobOutcome.LOST, f"the machine was restarted during the run ({ended.detail})", ended.exit_code)
     if site.patience.was_away:
         what = f"the engine was away during the run, and the container ended meanwhile ({ended.detail})"

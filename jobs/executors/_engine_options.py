@@ -14,6 +14,7 @@ from jobs.executors._options import check_names, number
 
 NAMES = (
     "engine",
+    "host",
     "ca",
     "certificate",
     "key",
@@ -22,6 +23,7 @@ NAMES = (
     "mounts",
     "secrets",
     "login",
+    "hardware",
     "gpu_driver",
     "min_free_gb",
     "keep_images",
@@ -39,6 +41,8 @@ class EngineOptions:
     """How containers are run, whatever the job."""
 
     address: EngineAddress
+    host: str = ""
+    """What the engine's machine is called, where that is another one; empty for this one."""
     mounts: Mapping[str, str] = field(default_factory=dict)
     """Folder in the container -> folder of the engine's machine; read-only."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -48,6 +52,11 @@ class EngineOptions:
     keep_images: int = 3
     work_limit_bytes: int = 50 * 10**9
     uv: str | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the engine's machine is this one: its paths, disks, cores and GPUs are ours."""
+        return self.address.is_local and not self.host
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values, secrets included: for a pipe, never for a file."""
@@ -76,6 +85,7 @@ def read_options(options: Mapping[str, object], *, uv: str | None) -> EngineOpti
         raise UserError(f"executor docker_engine: gpu_driver must be one of {', '.join(GPU_DRIVERS)}, found {driver!r}")
     return EngineOptions(
         address=address,
+        host=_text(options, "host") or "",
         mounts=_mounts(options),
         secrets=_secrets(options),
         gpu_driver=driver,

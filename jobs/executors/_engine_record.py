@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.environment import (
+    Gpu,
     Host,
     Library,
     Software,
@@ -18,14 +19,18 @@ from jobs.environment import (
     environment_fingerprint,
     hardware_class,
     hardware_fingerprint,
+    name_hardware,
     parse_gpus,
 )
 from jobs.errors import Refused
 from jobs.executors._assets import MadeAsset
+from jobs.measurements import Label
 from jobs.protocols import JobSpec
 
 SCHEMA = 2
 _NOWHERE = Path("/nonexistent")
+_MACHINE, _NAMED, _CONTAINER = "the machine itself", "what was named for it", "what its containers see"
+"""What a hardware class was read from."""
 
 
 def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, str]:
@@ -68,10 +73,26 @@ def host_of(info: Mapping[str, Any], *, local: bool) -> Host:
     )
 
 
+def class_of(host: Host, *, seen: bool, named: Mapping[str, Label] | None) -> dict[str, Any] | None:
+    """Return the hardware class of a machine: as its own system tells where that was `seen`, else as it was named.
+
+    None where nobody knows: an engine tells neither the CPU's model nor the GPUs.
+    """
+    if seen:
+        return _class_record(hardware_class(host)[1], _MACHINE)
+    return _class_record(named, _NAMED) if named else None
+
+
+def _class_record(labels: Mapping[str, Label], source: str) -> dict[str, Any]:
+    name = {"slug": name_hardware(labels), "labels": dict(labels), "fingerprint": hardware_fingerprint(labels)}
+    return {**name, "source": source}
+
+
 def container_record(
     job: JobSpec,
     *,
     host: Host,
+    hardware: Mapping[str, Any] | None,
     engine: Mapping[str, str],
     image: Mapping[str, Any],
     assets: Sequence[MadeAsset],
@@ -79,15 +100,14 @@ def container_record(
     pin_note: str,
 ) -> dict[str, Any]:
     """Return what is written down next to a result about where it was taken."""
-    slug, labels = hardware_class(host)
     program = Path(job.program)
     return {
         "schema": SCHEMA,
         "replayed": False,
         "host": host.to_json(),
         "container": dict(engine),
-        "hardware_class": {"slug": slug, "labels": labels, "fingerprint": hardware_fingerprint(labels)},
-        "fingerprint": environment_fingerprint(host, [f"{engine.get('engine')}=={engine.get('version')}"]),
+        "hardware_class": hardware,
+        "fingerprint": environment_fingerprint(host, _asked(engine)),
         "python": {"implementation": platform.python_implementation(), "version": platform.python_version()},
         "packages": [],
         "software": {"image": job.build_digest, **_software_of(image).to_json()},
@@ -113,13 +133,35 @@ def container_record(
 
 
 def with_gpus_inside(record: Mapping[str, Any], seen: Mapping[str, str]) -> dict[str, Any]:
-    """Return the record with the GPUs that the container itself saw."""
+    """Return the record with the GPUs that the container itself saw.
+
+    Of a machine that only its engine speaks for they are also the GPUs of the host, and may tell its hardware class.
+    """
     try:
         gpus = parse_gpus(seen.get("gpus.xml", ""))
     except Refused:
         gpus = ()
     listed = [line.strip() for line in seen.get("gpus.txt", "").splitlines() if line.strip()]
-    return {**record, "gpus_inside": {"listed": listed, "gpus": [asdict(gpu) for gpu in gpus]}}
+    found = {**record, "gpus_inside": {"listed": listed, "gpus": [asdict(gpu) for gpu in gpus]}}
+    hardware = record.get("hardware_class") or {}
+    if not gpus or "host" not in record or hardware.get("source") == _MACHINE:
+        return found
+    host = Host(**{**record["host"], "gpus": gpus, "gpu_note": ""})
+    if not _is_among(gpus, hardware.get("labels") or {}):
+        hardware = _class_record(hardware_class(host)[1], _CONTAINER)
+    name = environment_fingerprint(host, _asked(record.get("container") or {}))
+    return {**found, "host": host.to_json(), "hardware_class": hardware, "fingerprint": name}
+
+
+def _is_among(gpus: Sequence[Gpu], labels: Mapping[str, Any]) -> bool:
+    """Return whether these may be some of the GPUs of a machine with these labels; a run need not see all of them."""
+    products, count = {gpu.product for gpu in gpus}, labels.get("gpu_count")
+    return products <= set(str(labels.get("gpu")).split(" + ")) and type(count) is int and len(gpus) <= count
+
+
+def _asked(engine: Mapping[str, Any]) -> list[str]:
+    """Return what may make two environments differ besides the machine."""
+    return [f"{engine.get('engine')}=={engine.get('version')}"]
 
 
 def _software_of(image: Mapping[str, Any]) -> Software:

@@ -24,11 +24,12 @@ from jobs.executors._engine_container import ROOT, container_request, input_file
 from jobs.executors._engine_images import Shelf, image_of, make_room, pull
 from jobs.executors._engine_options import EngineOptions
 from jobs.executors._engine_patience import Patience
-from jobs.executors._engine_record import container_record, engine_facts, host_of
+from jobs.executors._engine_record import class_of, container_record, engine_facts, host_of
 from jobs.executors._environments import Setup
 from jobs.executors._preparation import pick_cores
 from jobs.executors._processes import identify
 from jobs.executors._program import leave_cores
+from jobs.measurements import Label
 from jobs.protocols import JobOutcome, JobSpec
 
 CREATING = "creating"
@@ -56,6 +57,8 @@ class Site:
     login: str | None
     setup: Setup
     patience: Patience
+    hardware: Mapping[str, Label] | None = None
+    """What was named as the hardware of the engine's machine; None where nothing was, and for this machine."""
 
     def tell(self, text: str) -> None:
         """Write down, for the set-up's log and for whoever polls, what is being done."""
@@ -69,17 +72,19 @@ def set_up(site: Site) -> None:
     info = site.patience.ask(site.engine.info)
     image = _have_image(site, info)
     assets = [prepare_asset(asset, site.setup) for asset in site.job.assets]
-    local = site.options.address.is_local
-    if local:
+    here = site.options.is_here
+    if here:
         _check_mounts(site.options)
-    cores, pin_note = pick_cores(site.job.pin_cores) if local else ((), "the engine is on another machine")
+    cores, pin_note = pick_cores(site.job.pin_cores) if here else ((), "the engine is on another machine")
     body = container_request(site.job, site.options, image, home=site.home, cores=cores)
     site.attempt.file(CREATING).touch()
     site.patience.ask(lambda: _create(site, body))
     site.patience.ask_long(lambda: site.engine.put_files(site.name, ROOT, input_files(site.job, site.options, assets)))
+    host = host_of(info, local=here)
     record = container_record(
         site.job,
-        host=host_of(info, local=local),
+        host=host,
+        hardware=class_of(host, seen=here, named=site.hardware),
         engine=engine_facts(site.patience.ask(site.engine.version), info),
         image=image,
         assets=assets,
@@ -96,10 +101,10 @@ def set_up(site: Site) -> None:
 def _have_image(site: Site, info: Mapping[str, Any]) -> dict[str, Any]:
     """Return the image as the engine describes it, pulled now unless it is there."""
     image = image_of(site.job)
-    shelf = Shelf(folder=site.setup.cache / "engine-images", keep=site.options.keep_images)
+    shelf = Shelf(folder=site.setup.cache / "engine-images" / site.options.host, keep=site.options.keep_images)
     found = site.patience.ask(lambda: site.engine.find_image(image.reference))
     if found is None:
-        folder = image_folder(info) if site.options.address.is_local else None
+        folder = image_folder(info) if site.options.is_here else None
         free_bytes = site.options.min_free_bytes
         site.patience.ask(lambda: make_room(site.engine, shelf, folder, min_free_bytes=free_bytes, tell=site.tell))
         site.tell(f"pulling {image.reference}")

@@ -28,6 +28,7 @@ from jobs.executors._engine_record import engine_facts
 from jobs.executors._engine_setup import PROGRESS, image_folder
 from jobs.executors._environments import find_uv
 from jobs.executors._processes import identify, is_alive
+from jobs.measurements import Label
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
 _CANCEL_WITHIN_S = 15.0
@@ -43,12 +44,15 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
 
     Options: `engine` (`unix:///path` or `tcp://host:2376` with `ca`, `certificate`, `key`), `mounts`, `secrets`,
     `login` (a function from an image's reference to user name and password, or None), `gpu_driver`, `min_free_gb`,
-    `keep_images`, `work_limit_gb`, `uv`, `index_url`.
+    `keep_images`, `work_limit_gb`, `uv`, `index_url`; for an engine on another machine `host`, which names that, and
+    `hardware`, a function to the labels of its hardware class, or None where nobody named them.
     """
     checked = read_options(options, uv=find_uv())
-    login, index_url = options.get("login"), options.get("index_url", "")
+    login, index_url, hardware = options.get("login"), options.get("index_url", ""), options.get("hardware")
     if login is not None and not callable(login):
         raise UserError(f"executor docker_engine: login must be a function, found {login!r}")
+    if hardware is not None and not callable(hardware):
+        raise UserError(f"executor docker_engine: hardware must be a function, found {hardware!r}")
     if not (isinstance(index_url, str) or callable(index_url)):
         raise UserError(f"executor docker_engine: index_url must be text, found {index_url!r}")
     return DockerEngineExecutor(
@@ -57,6 +61,7 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
         options=checked,
         find_login=login if callable(login) else lambda _: None,
         find_index=index_url if callable(index_url) else lambda: str(index_url),
+        find_hardware=hardware if callable(hardware) else lambda: None,
     )
 
 
@@ -67,7 +72,7 @@ def describe_engine(options: Mapping[str, object]) -> str:
         info = engine.info()
         facts = engine_facts(engine.version(), info)
     found = f"{facts.get('engine')} {facts.get('version')} at {checked.address.url}"
-    folder = image_folder(info) if checked.address.is_local else None
+    folder = image_folder(info) if checked.is_here else None
     if folder is None:
         return found
     free_bytes = shutil.disk_usage(folder).free
@@ -86,6 +91,7 @@ class DockerEngineExecutor:
     options: EngineOptions
     find_login: Callable[[str], Login | None]
     find_index: Callable[[], str]
+    find_hardware: Callable[[], Mapping[str, Label] | None]
     _children: set[int] = field(default_factory=set)
     """Carriers started here, to be reaped."""
 
@@ -131,7 +137,7 @@ class DockerEngineExecutor:
     def sweep(self, alive: frozenset[str]) -> Sequence[str]:
         ended, troubles = [], []
         for attempt in open_attempts(self.folder, EXECUTOR):
-            if attempt.key not in alive and attempt.file("job.json").exists():
+            if attempt.key not in alive and self._is_mine(attempt):
                 try:
                     self._end(attempt, JobOutcome.CANCELLED, "ended by a sweep: no run asks for it any more")
                     ended.append(attempt.key)
@@ -146,12 +152,18 @@ class DockerEngineExecutor:
         check_key(key)
         return Attempt(self.folder / key)
 
+    def _is_mine(self, attempt: Attempt) -> bool:
+        """Return whether an attempt was ordered for this engine: executors of several share the folder."""
+        order = read(attempt.file("job.json"))
+        return order is not None and order.get("host", self.options.host) == self.options.host
+
     def _order(self, job: JobSpec) -> dict[str, object]:
         """Return what every carrier of the attempt needs to know; no secret is in it."""
         assets = tuple(replace(asset, maker=str(Path(asset.maker).absolute())) for asset in job.assets)
         program = str(Path(job.program).absolute()) if job.program.endswith(".py") else job.program
         return {
             "executor": EXECUTOR,
+            "host": self.options.host,
             "job": job_to_json(replace(job, program=program, assets=assets)),
             "cache": str(self.cache),
             "home": _home(self.folder, make=True),
@@ -162,6 +174,7 @@ class DockerEngineExecutor:
         order = read(attempt.file("job.json")) or {}
         login = self.find_login(order["job"]["build_location"]) if "job" in order else None
         given = {"options": self.options.to_json(), "login": login_header(*login) if login else None}
+        given["hardware"] = dict(self.find_hardware() or {}) or None
         source, target = os.pipe()
         try:
             child = self._spawn(attempt, source)

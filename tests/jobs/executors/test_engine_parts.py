@@ -10,6 +10,7 @@ import subprocess
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace as changed
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from jobs.executors._engine_images import ImageName, Progress, explain_pull, ima
 from jobs.executors._engine_logs import keep_log, read_frames
 from jobs.executors._engine_options import read_options
 from jobs.executors._engine_patience import Patience
-from jobs.executors._engine_record import engine_facts, host_of
+from jobs.executors._engine_record import class_of, engine_facts, host_of, with_gpus_inside
 from jobs.executors._engine_results import Left, judge
 from jobs.executors._engine_setup import Site, asset_setup, note_start, start
 from jobs.protocols import ContainerLimits, JobOutcome, JobSpec
@@ -400,6 +401,50 @@ def test_of_another_machine_only_what_its_engine_says_is_written_down() -> None:
     assert (host.cores_logical, host.memory_bytes, host.system, host.cpu_model) == (128, 10**12, "Ubuntu", "x86_64")
     assert host.cores_physical is None
     assert host_of({"NCPU": "many"}, local=False).cores_logical is None
+
+
+B200 = {"gpu": "NVIDIA B200", "gpu_count": 8}
+
+
+def smi(count: int, product: str = "NVIDIA B200") -> str:
+    gpus = "".join(f'<gpu id="{n}"><product_name>{product}</product_name></gpu>' for n in range(count))
+    return f"<nvidia_smi_log><driver_version>595.10</driver_version>{gpus}</nvidia_smi_log>"
+
+
+def elsewhere(named: dict[str, str | int] | None = None) -> dict[str, Any]:
+    """The record of a run on a machine that only its engine speaks for."""
+    host = host_of({"NCPU": 128, "Architecture": "x86_64"}, local=False)
+    hardware = class_of(host, seen=False, named=named)
+    return {"host": host.to_json(), "container": {"engine": "docker", "version": "29"}, "hardware_class": hardware}
+
+
+def test_an_engine_alone_does_not_tell_what_hardware_it_runs_on() -> None:
+    assert elsewhere()["hardware_class"] is None
+    assert with_gpus_inside(elsewhere(), {"gpus.xml": "", "gpus.txt": ""})["hardware_class"] is None
+
+
+def test_the_gpus_inside_tell_the_hardware_of_another_machine_and_what_its_environment_is() -> None:
+    found = with_gpus_inside(elsewhere(), {"gpus.xml": smi(2)})
+    assert found["hardware_class"]["labels"] == {"gpu": "NVIDIA B200", "gpu_count": 2}
+    assert (len(found["host"]["gpus"]), found["host"]["gpu_note"]) == (2, "")
+    older = with_gpus_inside(elsewhere(), {"gpus.xml": smi(2).replace("595.10", "590.05")})
+    assert older["fingerprint"] != found["fingerprint"]
+
+
+def test_named_hardware_stands_where_a_run_sees_a_part_of_it_and_falls_where_it_sees_another() -> None:
+    part = with_gpus_inside(elsewhere(B200), {"gpus.xml": smi(2)})
+    assert (part["hardware_class"]["slug"], part["hardware_class"]["labels"]) == ("8x-nvidia-b200", B200)
+    for other in (smi(2, "NVIDIA H200"), smi(9)):
+        found = with_gpus_inside(elsewhere(B200), {"gpus.xml": other})["hardware_class"]
+        assert found["labels"] != B200
+    assert elsewhere(B200)["hardware_class"]["labels"] == B200
+
+
+def test_the_class_of_a_machine_that_was_seen_is_its_own_whatever_a_container_sees() -> None:
+    host = changed(host_of({}, local=False), cpu_model="A CPU", cores_logical=4)
+    record = {"host": host.to_json(), "hardware_class": class_of(host, seen=True, named=B200)}
+    assert record["hardware_class"]["slug"] == "a-cpu-4-cores"
+    assert with_gpus_inside(record, {"gpus.xml": smi(1)})["hardware_class"] == record["hardware_class"]
 
 
 # --- TLS ---
