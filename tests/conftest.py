@@ -53,6 +53,12 @@ def _slurm() -> str | None:
     return why_missing()
 
 
+def _ssh_server() -> str | None:
+    from tests.fakes.ssh_server import why_missing
+
+    return why_missing()
+
+
 #: Component -> what says why it is missing here (None when it is there).
 REAL: dict[str, Callable[[], str | None]] = {
     "package index": _index_reachable,
@@ -61,6 +67,7 @@ REAL: dict[str, Callable[[], str | None]] = {
     "container registry": _container_registry,
     "podman": _podman,
     "slurm": _slurm,
+    "ssh server": _ssh_server,
 }
 _asked: dict[str, str | None] = {}
 
