@@ -108,9 +108,9 @@ def _carry(attempt: Attempt, given: Mapping[str, Any]) -> None:
         end["at"] = datetime.now(UTC).isoformat()
         write_once(attempt.file("end.json"), end)
         end = read(attempt.file("end.json")) or end
-    end_descendants()
     if attempt.file(CREATING).exists():
-        _clear(site)
+        _clear(site)  # all of the set-up has ended before; what is below this process is the way to the engine
+    end_descendants()
     attempt.finish(
         JobOutcome(end["outcome"]), end["detail"], at=datetime.fromisoformat(end["at"]), exit_code=end["exit_code"]
     )

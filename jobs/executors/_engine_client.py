@@ -264,10 +264,13 @@ class Engine:
             if self.way is not None:
                 self.way.tunnel.ensure()
             yield
+            if self.way is not None:
+                self.way.tunnel.forget()
         except (HostAway, HostRefused) as error:
             raise EngineAway(f"the container engine at {self.address} cannot be reached: {error}") from error
         except (httpx.TransportError, httpx.StreamError, httpx.DecodingError) as error:
-            said = (self.way.explain() if self.way else "") or str(error) or type(error).__name__
+            cut_off = isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
+            said = (self.way.explain() if self.way and cut_off else "") or str(error) or type(error).__name__
             raise EngineAway(f"the container engine at {self.address} does not answer: {said}") from error
 
 

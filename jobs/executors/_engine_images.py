@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from jobs.errors import UserError
 from jobs.executors._attempts import read, replace
 from jobs.executors._commands import Ended, size_text
 from jobs.executors._engine_client import Engine, EngineRefused
+from jobs.executors._engine_room import Room
 from jobs.fingerprint import fingerprint
 from jobs.protocols import JobOutcome, JobSpec
 
@@ -176,22 +176,23 @@ def explain_pull(reason: str, image: ImageName, *, logged_in: bool) -> Ended:
 
 
 def make_room(
-    engine: Engine, shelf: Shelf, folder: Path | None, *, min_free_bytes: int, tell: Callable[[str], None]
+    engine: Engine, shelf: Shelf, look: Callable[[], Room], *, min_free_bytes: int, tell: Callable[[str], None]
 ) -> None:
     """Remove old images by policy, and more of them where the disk has too little room; Ended where it still has.
 
-    `folder` is where the engine keeps images; None (an engine elsewhere) leaves the disk unlooked at.
+    `look` says how much there is now; where nobody knows, the pull is begun all the same.
     """
     _tell_removed(shelf.clear(engine, keep=shelf.keep - 1), tell)
-    if folder is None:
-        tell("the disk of an engine on another machine is not looked at")
-        return
-    if _free(folder) < min_free_bytes:
+    if _has_too_little(look(), min_free_bytes):
         _tell_removed(shelf.clear(engine, keep=0), tell)
-    if (free := _free(folder)) < min_free_bytes:
+    room = look()
+    if room.free_bytes is None:
+        tell(f"room for images not looked at: {room.unknown}")
+    elif _has_too_little(room, min_free_bytes):
         raise Ended(
             JobOutcome.INFRA_FAILED,
-            f"{free / 1e9:.1f} GB are free in {folder}, and a pull is begun only with {min_free_bytes / 1e9:g} GB: "
+            f"{room.free_bytes / 1e9:.1f} GB are free in {room.folder}, "
+            f"and a pull is begun only with {min_free_bytes / 1e9:g} GB: "
             "remove images or files there, or lower min_free_gb in the settings",
         )
 
@@ -201,5 +202,5 @@ def _tell_removed(gone: Iterable[str], tell: Callable[[str], None]) -> None:
         tell(f"removed the image {reference}, not used for longest")
 
 
-def _free(folder: Path) -> int:
-    return shutil.disk_usage(folder).free
+def _has_too_little(room: Room, min_free_bytes: int) -> bool:
+    return room.free_bytes is not None and room.free_bytes < min_free_bytes

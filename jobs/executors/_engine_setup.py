@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from jobs.executors._engine_images import Shelf, image_of, make_room, pull
 from jobs.executors._engine_options import EngineOptions
 from jobs.executors._engine_patience import Patience
 from jobs.executors._engine_record import class_of, container_record, engine_facts, host_of
+from jobs.executors._engine_room import look_at_room
 from jobs.executors._environments import Setup
 from jobs.executors._preparation import pick_cores
 from jobs.executors._processes import identify
@@ -104,9 +106,8 @@ def _have_image(site: Site, info: Mapping[str, Any]) -> dict[str, Any]:
     shelf = Shelf(folder=site.setup.cache / "engine-images" / site.options.host, keep=site.options.keep_images)
     found = site.patience.ask(lambda: site.engine.find_image(image.reference))
     if found is None:
-        folder = image_folder(info) if site.options.is_here else None
-        free_bytes = site.options.min_free_bytes
-        site.patience.ask(lambda: make_room(site.engine, shelf, folder, min_free_bytes=free_bytes, tell=site.tell))
+        room, free_bytes = partial(look_at_room, site.options, info), site.options.min_free_bytes
+        site.patience.ask_long(lambda: make_room(site.engine, shelf, room, min_free_bytes=free_bytes, tell=site.tell))
         site.tell(f"pulling {image.reference}")
         shelf.note(image)
         site.patience.ask_long(lambda: pull(site.engine, image, site.login, site.tell))
@@ -125,15 +126,6 @@ def _check_mounts(options: EngineOptions) -> None:
         if not Path(source).exists():
             what = f"{source}, to be seen as {target} in the container, does not exist on this machine"
             raise Ended(JobOutcome.INFRA_FAILED, f"{what}; correct mounts in the settings")
-
-
-def image_folder(info: Mapping[str, Any]) -> Path | None:
-    """Return where the engine keeps images; None where it does not say, or speaks of another file system."""
-    folder = Path(str(info.get("DockerRootDir") or "/nonexistent"))
-    try:
-        return folder if folder.is_dir() else None
-    except OSError:
-        return None
 
 
 def _create(site: Site, body: Mapping[str, Any]) -> None:

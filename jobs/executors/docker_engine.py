@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +24,8 @@ from jobs.executors._engine_images import image_of, login_header
 from jobs.executors._engine_options import EngineOptions, read_options
 from jobs.executors._engine_patience import AWAY
 from jobs.executors._engine_record import engine_facts
-from jobs.executors._engine_setup import PROGRESS, image_folder
+from jobs.executors._engine_room import look_at_room
+from jobs.executors._engine_setup import PROGRESS
 from jobs.executors._environments import find_uv
 from jobs.executors._processes import identify, is_alive
 from jobs.measurements import Label
@@ -42,7 +42,8 @@ Login = tuple[str, str]
 def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Executor:
     """Return the executor that keeps its attempts in `folder`, assets and notes about images in `cache`.
 
-    Options: `engine` (`unix:///path` or `tcp://host:2376` with `ca`, `certificate`, `key`), `mounts`, `secrets`,
+    Options: `engine` (`unix:///path`, `tcp://host:2376` with `ca`, `certificate`, `key`, or `ssh://user@host/path` with
+    `known_hosts`, `identity` where ssh's own files are not to be used), `mounts`, `secrets`,
     `login` (a function from an image's reference to user name and password, or None), `gpu_driver`, `min_free_gb`,
     `keep_images`, `work_limit_gb`, `uv`, `index_url`; for an engine on another machine `host`, which names that, and
     `hardware`, a function to the labels of its hardware class, or None where nobody named them.
@@ -72,14 +73,13 @@ def describe_engine(options: Mapping[str, object]) -> str:
         info = engine.info()
         facts = engine_facts(engine.version(), info)
     found = f"{facts.get('engine')} {facts.get('version')} at {checked.address.url}"
-    folder = image_folder(info) if checked.is_here else None
-    if folder is None:
-        return found
-    free_bytes = shutil.disk_usage(folder).free
-    room = f"{free_bytes / 1e9:.0f} GB free in {folder}"
-    if free_bytes < checked.min_free_bytes:
-        raise TryLater(f"{found}: {room}, images are pulled from {checked.min_free_bytes / 1e9:g} GB on (min_free_gb)")
-    return f"{found}, {room}"
+    room = look_at_room(checked, info)
+    if room.free_bytes is None:
+        return f"{found}, room not looked at: {room.unknown}"
+    free = f"{room.free_bytes / 1e9:.0f} GB free in {room.folder}"
+    if room.free_bytes < checked.min_free_bytes:
+        raise TryLater(f"{found}: {free}, images are pulled from {checked.min_free_bytes / 1e9:g} GB on (min_free_gb)")
+    return f"{found}, {free}"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -47,7 +47,7 @@ class Tunnel:
     """The socket's path on this one, from the first `ensure` on."""
     times_made: int = 0
     said: bytes = b""
-    """The end of what ssh said since the tunnel was made."""
+    """The end of what ssh said since the tunnel was made, or since `forget`."""
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _keeper: subprocess.Popen[bytes] | None = None
     _lifeline: int = -1
@@ -76,10 +76,16 @@ class Tunnel:
             self._failed, self._pause_s = None, 0.0
 
     def listen(self) -> str:
-        """Return the end of what ssh has said since the tunnel was made, such as why a connection failed."""
+        """Return the end of what ssh has said, such as that a connection failed."""
         with self._lock:
             self._hear()
             return self.said.decode("utf-8", errors="replace")
+
+    def forget(self) -> None:
+        """Let what ssh has said so far be of no interest, as all is well."""
+        with self._lock:
+            self._hear()
+            self.said = b""
 
     def close(self) -> None:
         """End the tunnel; nothing of it is left. `ensure` makes it anew."""
