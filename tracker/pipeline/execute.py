@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from jobs.errors import JobsError, TryLater, UserError
@@ -35,6 +35,7 @@ RUN_STATE = {
     JobOutcome.LOST: "failed",
 }
 RETRIED = frozenset({JobOutcome.INFRA_FAILED, JobOutcome.LOST})
+LONGEST_RETRY_WAIT_S = 1800.0
 
 
 def recover(context: Context) -> int:
@@ -155,14 +156,22 @@ def _follow(context: Context, claim: Claim) -> bool:
 def _end(context: Context, claim: Claim, status: JobStatus, outputs: Sequence[JobOutput]) -> None:
     """Record an attempt's end and send its run on its way: to be read, tried again, or given up."""
     outcome = status.outcome or JobOutcome.LOST
-    again = outcome in RETRIED and not claim.cancel_requested_by
-    if again and claim.failures + 1 < context.settings.max_attempts:
-        state, reason = "queued", f"trying again after: {status.detail}"
+    again, not_before = outcome in RETRIED and not claim.cancel_requested_by, None
+    if again and (next_try := claim.failures + 2) <= context.settings.max_attempts:
+        not_before = context.clock.now() + retry_wait(claim.failures)
+        which = f"attempt {next_try} of {context.settings.max_attempts}"
+        state, reason = "queued", f"tried again at {not_before:%H:%M:%S} UTC ({which}) after: {status.detail}"
     elif claim.cancel_requested_by and outcome is JobOutcome.CANCELLED:
         state, reason = "cancelled", f"cancelled by {claim.cancel_requested_by}"
     else:
         state, reason = RUN_STATE[outcome], "" if outcome is JobOutcome.OK else status.detail
-    _record(context, claim, outcome, status.detail, state=state, reason=reason, status=status, outputs=outputs)
+    ended: dict[str, Any] = {"state": state, "reason": reason, "not_before": not_before}
+    _record(context, claim, outcome, status.detail, status=status, outputs=outputs, **ended)
+
+
+def retry_wait(failures: int) -> timedelta:
+    """Return how long a run waits for its next try that the infrastructure has failed so often before."""
+    return timedelta(seconds=min(5.0 * 2**failures, LONGEST_RETRY_WAIT_S))
 
 
 def _record(
@@ -173,12 +182,11 @@ def _record(
     *,
     state: str,
     reason: str,
+    not_before: datetime | None = None,
     status: JobStatus | None = None,
     outputs: Sequence[JobOutput] = (),
 ) -> None:
     now = context.clock.now()
-    failed = outcome in RETRIED
-    wait = timedelta(seconds=5 * 2**claim.failures) if failed and state == "queued" else None
     with context.store.write() as session:
         environment_id, flags = keep_environment(session, outputs)
         attempt: dict[str, Any] = {"outcome": outcome.value, "detail": detail, "environment_id": environment_id}
@@ -192,8 +200,8 @@ def _record(
             state=state,
             reason=reason,
             now=now,
-            failures=int(failed),
-            not_before=now + wait if wait else None,
+            failures=int(outcome in RETRIED),
+            not_before=not_before,
         )
         if not kept:
             log.warning("attempt.fenced_out", run=claim.public_id, attempt=claim.attempt_key)
