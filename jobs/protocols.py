@@ -181,7 +181,8 @@ class JobStatus:
     state: JobState
     outcome: JobOutcome | None = None
     detail: str = ""
-    """One line for people: `exit code 3: ModuleNotFoundError: ...`, `over the time limit of 120 s`."""
+    """One line for people: `exit code 3: ModuleNotFoundError: ...`, `over the time limit of 120 s`. While it is being
+    prepared: what it waits for, such as a queue's own reason."""
     exit_code: int | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""How an attempt ended when its own record is missing: Slurm's word for it, in ours.
+"""How an attempt stands, and how it ended when its own record is missing: Slurm's word for it, in ours.
 
 The record (`status.json`) is written on the node by what runs there. It is missing only where that was ended from
 outside or never began, so none of this is about the exit code of the benchmark itself.
@@ -7,6 +7,7 @@ outside or never began, so none of this is about the exit code of the benchmark 
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 
 from jobs.executors._slurm_answers import SlurmJob
 from jobs.protocols import JobOutcome
@@ -59,6 +60,29 @@ def end_of(job: SlurmJob, *, began: bool) -> tuple[JobOutcome, str]:
         return JobOutcome.INFRA_FAILED, f"{_KNOWN_CODES[job.exit_code]} ({_where(job)})"
     when = "while it ran" if began else "before it began; see supervisor.log"
     return JobOutcome.INFRA_FAILED, f"its Slurm job failed {when}: {how(job)} ({_where(job)})"
+
+
+def in_queue(job: SlurmJob) -> str:
+    """Return where a job stands that no node has taken up yet."""
+    if job.waiting:
+        return f"in Slurm's queue: {job.reason or 'no reason given'} (job {job.id})"
+    return f"Slurm starts its job {job.id}"
+
+
+def at_work(claim: Mapping[str, object]) -> str:
+    """Return who prepares a claimed attempt: an image may take long to import."""
+    return f"being prepared on {claim.get('host')} (job {claim.get('slurm_job')}); see setup.log"
+
+
+def nobody(outcome: JobOutcome, detail: str) -> dict[str, object]:
+    """Return the claim of an attempt that shall never begin."""
+    return {"nobody": detail, "outcome": outcome.value}
+
+
+def given_up(claim: Mapping[str, object]) -> tuple[JobOutcome, str]:
+    """Return outcome and reason from such a claim, whose writer died before it could record the end."""
+    outcome = next((one for one in JobOutcome if one.value == claim.get("outcome")), JobOutcome.LOST)
+    return outcome, str(claim["nobody"])
 
 
 def how(job: SlurmJob) -> str:

@@ -17,8 +17,8 @@ from jobs.executors._environments import find_uv
 from jobs.executors._options import number
 from jobs.executors._slurm_answers import SlurmJob
 from jobs.executors._slurm_commands import SlurmCommands, submitted
-from jobs.executors._slurm_ends import HOPELESS, end_of
-from jobs.executors._slurm_files import missing_files
+from jobs.executors._slurm_ends import HOPELESS, at_work, end_of, given_up, in_queue, nobody
+from jobs.executors._slurm_files import Arrival
 from jobs.executors._slurm_options import SlurmOptions, check_launcher, read_options, sbatch_options
 from jobs.executors._slurm_orders import JobNames, is_ours, job_variables, locked_submission, order_of, script_of
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
@@ -46,6 +46,7 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
         options=checked,
         beside={"uv": uv or None, "work_limit_bytes": work_limit_bytes},
         find_index=index_url if callable(index_url) else lambda: str(index_url),
+        arrival=Arrival(within_s=checked.files_within_s),
         commands=SlurmCommands(
             folder=checked.bin,
             conf=checked.conf,
@@ -65,10 +66,11 @@ class SlurmExecutor:
     beside: Mapping[str, object]
     find_index: Callable[[], str]
     commands: SlurmCommands
+    arrival: Arrival
     _asked: dict[str, float] = field(default_factory=dict)
     """Key -> when Slurm was last asked about it (monotonic)."""
-    _doubts: dict[str, tuple[float, object]] = field(default_factory=dict)
-    """Key -> since when (monotonic) something is missing, and the sign of life then."""
+    _queued: dict[str, str] = field(default_factory=dict)
+    """Key -> where its job stands in Slurm's queue, as it was told last."""
 
     # --- the protocol ---
 
@@ -87,10 +89,10 @@ class SlurmExecutor:
     def poll(self, key: str) -> JobStatus:
         attempt = self._attempt(key)
         if status := attempt.status():
-            return self._believed(attempt, status)
+            return self.arrival.believed(attempt, status)
         claim = read(attempt.file("claimed.json"))
         if claim is not None and "nobody" in claim:
-            return self._settle(attempt, *_given_up(claim))
+            return self._settle(attempt, *given_up(claim))
         if not attempt.file("job.json").exists():
             return JobStatus(state=JobState.UNKNOWN)
         if self._may_ask(key):
@@ -100,8 +102,9 @@ class SlurmExecutor:
                 self._asked[key] = time.monotonic()
             if ended:
                 return ended
-        started_at = attempt.started_at()
-        return JobStatus(state=JobState.RUNNING if started_at else JobState.PREPARING, started_at=started_at)
+        if started_at := attempt.started_at():
+            return JobStatus(state=JobState.RUNNING, started_at=started_at)
+        return JobStatus(state=JobState.PREPARING, detail=at_work(claim) if claim else self._queued.get(key, ""))
 
     def fetch(self, key: str) -> Sequence[JobOutput]:
         return self._attempt(key).outputs()
@@ -181,7 +184,8 @@ class SlurmExecutor:
         """Return the end of an attempt that no node has taken up: it cannot begin, or its job is over before it did."""
         active = [job for job in jobs if not job.ended]
         if active:
-            self._doubts.pop(attempt.key, None)
+            self.arrival.forget(attempt.key)
+            self._queued[attempt.key] = in_queue(active[0])
             reason = next((job.reason for job in active if job.waiting), "")
             waited_s = time.time() - attempt.file("job.json").stat().st_mtime
             if all(job.waiting for job in active) and (reason in HOPELESS or waited_s > self.options.queue_limit_s):
@@ -196,7 +200,7 @@ class SlurmExecutor:
             self._submit_again(attempt)
             return None
         last = max(jobs, key=lambda job: int(job.id))
-        if last.state == "COMPLETED" and not self._in_doubt_for_long(attempt):
+        if last.state == "COMPLETED" and not self.arrival.is_overdue(attempt):
             return None
         return self._give_up(attempt, *self._end_of(last, began=False))
 
@@ -208,9 +212,9 @@ class SlurmExecutor:
             self.commands.cancel(self._names().name_of(attempt.key))
             return self._settle(attempt, JobOutcome.LOST, f"Slurm put job {number_} back into its queue while it ran")
         if job is not None and not job.ended:
-            self._doubts.pop(attempt.key, None)
+            self.arrival.forget(attempt.key)
             return None
-        if (job is None or job.state == "COMPLETED") and not self._in_doubt_for_long(attempt):
+        if (job is None or job.state == "COMPLETED") and not self.arrival.is_overdue(attempt):
             return None
         if job is None:
             return self._settle(attempt, JobOutcome.LOST, f"Slurm does not know job {number_} any more")
@@ -226,39 +230,6 @@ class SlurmExecutor:
             raise UserError(f"{attempt.file('job.json')} is damaged")
         self._submit(attempt, job_from_json(order["job"]))
 
-    def _in_doubt_for_long(self, attempt: Attempt) -> bool:
-        """Return whether nothing has been heard of an attempt for so long that nothing will be."""
-        sign = read(attempt.file("heartbeat.json"))
-        now = time.monotonic()
-        since, last_sign = self._doubts.get(attempt.key, (now, None))
-        if attempt.key not in self._doubts or sign != last_sign:
-            since = now
-            self._doubts[attempt.key] = (since, sign)
-        return now - since >= self.options.files_within_s
-
-    def _believed(self, attempt: Attempt, status: JobStatus) -> JobStatus:
-        """Return the end as recorded once all files of a success are here; while they arrive, it is not over."""
-        if status.outcome is not JobOutcome.OK:
-            return status
-        arrived = read(attempt.file("arrived.json"))
-        if arrived is None:
-            missing = missing_files(attempt)
-            if missing and not self._in_doubt_for_long(attempt):
-                return JobStatus(state=JobState.RUNNING, started_at=status.started_at)
-            write_once(attempt.file("arrived.json"), {"missing": missing})
-            arrived = read(attempt.file("arrived.json")) or {}
-        lacking = arrived.get("missing")
-        if not lacking:
-            return status
-        what = f"not all of its files arrived whole: {', '.join(map(str, lacking))}"
-        return JobStatus(
-            state=JobState.ENDED,
-            outcome=JobOutcome.LOST,
-            detail=what,
-            started_at=status.started_at,
-            ended_at=status.ended_at,
-        )
-
     # --- ending ---
 
     def _end(self, attempt: Attempt, outcome: JobOutcome, detail: str) -> None:
@@ -266,7 +237,7 @@ class SlurmExecutor:
         if attempt.status() is not None:
             return
         name = self._names().name_of(attempt.key)
-        if attempt.claim(_nobody(outcome, detail)):
+        if attempt.claim(nobody(outcome, detail)):
             attempt.finish(outcome, detail, at=datetime.now(UTC))
             if attempt.file("job.json").exists():
                 with suppress(TryLater, UserError):  # a job that starts all the same finds the claim and leaves
@@ -300,7 +271,7 @@ class SlurmExecutor:
 
     def _give_up(self, attempt: Attempt, outcome: JobOutcome, detail: str) -> JobStatus | None:
         """Return the end of an attempt that no node will take up; None where one has just done so."""
-        if not attempt.claim(_nobody(outcome, detail)) and "nobody" not in (read(attempt.file("claimed.json")) or {}):
+        if not attempt.claim(nobody(outcome, detail)) and "nobody" not in (read(attempt.file("claimed.json")) or {}):
             return None
         return self._settle(attempt, outcome, detail)
 
@@ -308,21 +279,11 @@ class SlurmExecutor:
         """Return the recorded end of a claimed attempt, this one unless its node has written one meanwhile."""
         os.listdir(attempt.folder)  # a shared file system looks anew at a folder that is read
         if status := attempt.status():
-            return self._believed(attempt, status)
+            return self.arrival.believed(attempt, status)
         shutil.rmtree(attempt.work, ignore_errors=True)
         now, started_at = datetime.now(UTC), attempt.started_at()
         attempt.finish(outcome, detail, at=max(now, started_at or now))
-        self._doubts.pop(attempt.key, None)
+        self.arrival.forget(attempt.key)
+        self._queued.pop(attempt.key, None)
         status = attempt.status()
         return status or JobStatus(state=JobState.ENDED, outcome=outcome, detail=detail)
-
-
-def _nobody(outcome: JobOutcome, detail: str) -> dict[str, object]:
-    """Return the claim of an attempt that shall never begin."""
-    return {"nobody": detail, "outcome": outcome.value}
-
-
-def _given_up(claim: Mapping[str, object]) -> tuple[JobOutcome, str]:
-    """Return outcome and reason from such a claim, whose writer died before it could record the end."""
-    outcome = next((one for one in JobOutcome if one.value == claim.get("outcome")), JobOutcome.LOST)
-    return outcome, str(claim["nobody"])

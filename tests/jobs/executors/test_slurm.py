@@ -324,6 +324,17 @@ def test_a_job_that_waits_longer_than_its_limit_is_taken_out_of_the_queue(
     assert "in Slurm's queue: BeginTime" in status.detail
 
 
+def test_while_it_waits_slurms_own_reason_is_told(
+    make: Callable[..., Executor], job: Job, until: Until, nothing_left: None
+) -> None:
+    executor = make(options=["--begin=now+1hour"])
+    executor.start(job("queued", WRITES))
+    until(lambda: executor.poll("queued").detail.startswith("in Slurm's queue: BeginTime (job "), "the reason")
+    assert executor.poll("queued").state is JobState.PREPARING
+    executor.cancel("queued")
+    assert executor.poll("queued").detail == "cancelled"
+
+
 def test_a_job_put_back_into_the_queue_while_it_ran_is_lost_and_measures_nothing_twice(
     make: Callable[..., Executor],
     shared_cluster: Cluster,
