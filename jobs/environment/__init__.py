@@ -21,6 +21,7 @@ from jobs.environment.record import (
     hardware_fingerprint,
     name_hardware,
 )
+from jobs.environment.remote import Machine, look_over_ssh, read_machine
 from jobs.environment.software import Library, Software, capture_software
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Health",
     "Host",
     "Library",
+    "Machine",
     "Sight",
     "Software",
     "Wanted",
@@ -54,6 +56,8 @@ __all__ = [
     "hardware_fingerprint",
     "judge_health",
     "look_at_machine",
+    "look_over_ssh",
     "name_hardware",
     "parse_gpus",
+    "read_machine",
 ]

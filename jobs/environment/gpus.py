@@ -87,6 +87,12 @@ class GpuSet:
 def capture_gpus() -> GpuSet:
     """Return the GPUs and, where there are none, why; never fails."""
     text, trouble = ask_driver()
+    found = read_answer(text, trouble)
+    return read_answer(text, trouble, ask_driver("topo", "-m")[0]) if len(found.gpus) > 1 else found
+
+
+def read_answer(text: str, trouble: str, topology: str = "") -> GpuSet:
+    """Return the GPUs in what `ask_driver` returned, there or on another machine; where there are none, why."""
     if trouble:
         return GpuSet(gpus=(), note=f"no GPU: {trouble}")
     try:
@@ -95,8 +101,8 @@ def capture_gpus() -> GpuSet:
         return GpuSet(gpus=(), note=f"no GPU: the answer of nvidia-smi cannot be read: {error}")
     if not gpus:
         return GpuSet(gpus=(), note="no GPU: nvidia-smi lists none")
-    topology = ask_driver("topo", "-m")[0] if len(gpus) > 1 else ""
-    return GpuSet(gpus=gpus, note="", topology=topology, links=count_links(topology))
+    joined = topology if len(gpus) > 1 else ""
+    return GpuSet(gpus=gpus, note="", topology=joined, links=count_links(joined))
 
 
 def ask_driver(*arguments: str) -> tuple[str, str]:

@@ -61,7 +61,7 @@ def capture_host() -> Host:
         memory_bytes=_memory_bytes(),
         governor=_text(_CPU / "cpu0/cpufreq/scaling_governor").strip() or None,
         turbo=_turbo(),
-        virtualised=_virtualised(cpuinfo),
+        virtualised=is_virtualised(cpuinfo),
         load_1min=_load(),
         gpus=gpu_set.gpus,
         gpu_note=gpu_set.note,
@@ -125,7 +125,7 @@ def _turbo() -> bool | None:
     return no_turbo == "0" if no_turbo else None
 
 
-def _virtualised(cpuinfo: str) -> bool | None:
+def is_virtualised(cpuinfo: str) -> bool | None:
     """Return whether a hypervisor announces itself in the CPU's flags; None where there are no such flags."""
     flags = re.search(r"^flags\s*:(.+)$", cpuinfo, re.MULTILINE)
     return "hypervisor" in flags.group(1).split() if flags else None

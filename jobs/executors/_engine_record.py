@@ -29,7 +29,8 @@ from jobs.protocols import JobSpec
 
 SCHEMA = 2
 _NOWHERE = Path("/nonexistent")
-_MACHINE, _NAMED, _CONTAINER = "the machine itself", "what was named for it", "what its containers see"
+MACHINE, BY_SSH = "the machine itself", "the machine, by ssh"
+_NAMED, _CONTAINER = "what was named for it", "what its containers see"
 """What a hardware class was read from."""
 
 
@@ -73,13 +74,13 @@ def host_of(info: Mapping[str, Any], *, local: bool) -> Host:
     )
 
 
-def class_of(host: Host, *, seen: bool, named: Mapping[str, Label] | None) -> dict[str, Any] | None:
-    """Return the hardware class of a machine: as its own system tells where that was `seen`, else as it was named.
+def class_of(host: Host, *, seen: str, named: Mapping[str, Label] | None) -> dict[str, Any] | None:
+    """Return the hardware class of a machine: as its own system tells, `seen` how, else as it was named.
 
     None where nobody knows: an engine tells neither the CPU's model nor the GPUs.
     """
     if seen:
-        return _class_record(hardware_class(host)[1], _MACHINE)
+        return _class_record(hardware_class(host)[1], seen)
     return _class_record(named, _NAMED) if named else None
 
 
@@ -144,7 +145,7 @@ def with_gpus_inside(record: Mapping[str, Any], seen: Mapping[str, str]) -> dict
     listed = [line.strip() for line in seen.get("gpus.txt", "").splitlines() if line.strip()]
     found = {**record, "gpus_inside": {"listed": listed, "gpus": [asdict(gpu) for gpu in gpus]}}
     hardware = record.get("hardware_class") or {}
-    if not gpus or "host" not in record or hardware.get("source") == _MACHINE:
+    if not gpus or "host" not in record or hardware.get("source") == MACHINE or record["host"]["gpus"]:
         return found
     host = Host(**{**record["host"], "gpus": gpus, "gpu_note": ""})
     if not _is_among(gpus, hardware.get("labels") or {}):

@@ -17,15 +17,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from jobs.environment import Host, Machine, look_over_ssh
 from jobs.executors._assets import prepare_asset
 from jobs.executors._attempts import Attempt, replace
 from jobs.executors._commands import Ended, last_line
-from jobs.executors._engine_client import Engine, EngineRefused
+from jobs.executors._engine_client import Engine, EngineAway, EngineRefused
 from jobs.executors._engine_container import ROOT, container_request, input_files
 from jobs.executors._engine_images import Shelf, image_of, make_room, pull
 from jobs.executors._engine_options import EngineOptions
 from jobs.executors._engine_patience import Patience
-from jobs.executors._engine_record import class_of, container_record, engine_facts, host_of
+from jobs.executors._engine_record import BY_SSH, MACHINE, class_of, container_record, engine_facts, host_of
 from jobs.executors._engine_room import look_at_room
 from jobs.executors._environments import Setup
 from jobs.executors._preparation import pick_cores
@@ -33,6 +34,7 @@ from jobs.executors._processes import identify
 from jobs.executors._program import leave_cores
 from jobs.measurements import Label
 from jobs.protocols import JobOutcome, JobSpec
+from jobs.ssh import CommandFailed, HostAway, HostRefused
 
 CREATING = "creating"
 STARTING = "starting"
@@ -82,11 +84,11 @@ def set_up(site: Site) -> None:
     site.attempt.file(CREATING).touch()
     site.patience.ask(lambda: _create(site, body))
     site.patience.ask_long(lambda: site.engine.put_files(site.name, ROOT, input_files(site.job, site.options, assets)))
-    host = host_of(info, local=here)
+    host, seen = _look_at_host(site, info)
     record = container_record(
         site.job,
         host=host,
-        hardware=class_of(host, seen=here, named=site.hardware),
+        hardware=class_of(host, seen=seen, named=site.hardware),
         engine=engine_facts(site.patience.ask(site.engine.version), info),
         image=image,
         assets=assets,
@@ -98,6 +100,32 @@ def set_up(site: Site) -> None:
     site.attempt.file(STARTING).touch()
     leave_cores(cores)
     start(site)
+
+
+def _look_at_host(site: Site, info: Mapping[str, Any]) -> tuple[Host, str]:
+    """Return the facts of the engine's machine, and how it was seen; empty where only its engine speaks of it."""
+    if site.options.is_here:
+        return host_of(info, local=True), MACHINE
+    if site.options.address.is_ssh:
+        machine = site.patience.ask_long(lambda: _look_by_ssh(site))
+        if machine is not None and machine.is_whole:
+            return machine.host, BY_SSH
+        site.tell(f"{site.options.address.url} does not tell its hardware: {_trouble(machine)}")
+    return host_of(info, local=False), ""
+
+
+def _look_by_ssh(site: Site) -> Machine | None:
+    """Return what is seen of the machine; None where its shell does not run what is asked."""
+    try:
+        return look_over_ssh(site.options.address.open_way().tunnel.login)
+    except CommandFailed:
+        return None
+    except (HostAway, HostRefused) as error:
+        raise EngineAway(str(error)) from error
+
+
+def _trouble(machine: Machine | None) -> str:
+    return machine.sight.smi_trouble if machine else "its shell does not run what is asked"
 
 
 def _have_image(site: Site, info: Mapping[str, Any]) -> dict[str, Any]:

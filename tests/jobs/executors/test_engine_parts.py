@@ -30,7 +30,7 @@ from jobs.executors._engine_images import ImageName, Progress, explain_pull, ima
 from jobs.executors._engine_logs import keep_log, read_frames
 from jobs.executors._engine_options import read_options
 from jobs.executors._engine_patience import Patience
-from jobs.executors._engine_record import class_of, engine_facts, host_of, with_gpus_inside
+from jobs.executors._engine_record import BY_SSH, class_of, engine_facts, host_of, with_gpus_inside
 from jobs.executors._engine_results import Left, judge
 from jobs.executors._engine_setup import Site, asset_setup, note_start, start
 from jobs.protocols import ContainerLimits, JobOutcome, JobSpec
@@ -414,7 +414,7 @@ def smi(count: int, product: str = "NVIDIA B200") -> str:
 def elsewhere(named: dict[str, str | int] | None = None) -> dict[str, Any]:
     """The record of a run on a machine that only its engine speaks for."""
     host = host_of({"NCPU": 128, "Architecture": "x86_64"}, local=False)
-    hardware = class_of(host, seen=False, named=named)
+    hardware = class_of(host, seen="", named=named)
     return {"host": host.to_json(), "container": {"engine": "docker", "version": "29"}, "hardware_class": hardware}
 
 
@@ -442,9 +442,11 @@ def test_named_hardware_stands_where_a_run_sees_a_part_of_it_and_falls_where_it_
 
 def test_the_class_of_a_machine_that_was_seen_is_its_own_whatever_a_container_sees() -> None:
     host = changed(host_of({}, local=False), cpu_model="A CPU", cores_logical=4)
-    record = {"host": host.to_json(), "hardware_class": class_of(host, seen=True, named=B200)}
+    record = {"host": host.to_json(), "hardware_class": class_of(host, seen=BY_SSH, named=B200)}
     assert record["hardware_class"]["slug"] == "a-cpu-4-cores"
-    assert with_gpus_inside(record, {"gpus.xml": smi(1)})["hardware_class"] == record["hardware_class"]
+    assert with_gpus_inside(record, {"gpus.xml": ""})["hardware_class"] == record["hardware_class"]
+    seen = {**record, "host": {**record["host"], "gpus": [{"product": "NVIDIA B200"}]}}
+    assert with_gpus_inside(seen, {"gpus.xml": smi(1)})["hardware_class"] == record["hardware_class"]
 
 
 # --- TLS ---

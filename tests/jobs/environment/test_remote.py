@@ -1,0 +1,53 @@
+"""Another machine, read from what the script prints; the script itself is run by the shell of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.environment import capture_host, hardware_class, read_machine
+from jobs.environment.remote import SCRIPT
+from tests.fakes.nvidia_tools import host_nvidia_smi
+
+
+def look(folder: Path, smi: str | None = None) -> str:
+    """Return what the script prints in a shell that finds this nvidia-smi."""
+    if smi is not None:
+        (folder / "nvidia-smi").write_text(smi)
+        (folder / "nvidia-smi").chmod(0o755)
+    variables = {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(folder)}
+    return subprocess.run(["sh", "-s"], input=SCRIPT, capture_output=True, text=True, env=variables, check=True).stdout
+
+
+def test_what_the_script_tells_of_a_machine_is_what_the_machine_tells_itself(tmp_path: Path) -> None:
+    found, own = read_machine("Welcome\n" + look(tmp_path)).host, capture_host()
+    names = ("system", "kernel", "machine", "cpu_model", "cores_physical", "cores_allowed", "memory_bytes", "turbo")
+    assert [getattr(found, name) for name in names] == [getattr(own, name) for name in names]
+    assert found.virtualised is own.virtualised
+
+
+def test_gpus_disk_and_load_of_the_machine_are_told(tmp_path: Path) -> None:
+    machine = read_machine(look(tmp_path, host_nvidia_smi(8)))
+    assert hardware_class(machine.host) == ("8x-nvidia-b200", {"gpu": "NVIDIA B200", "gpu_count": 8})
+    assert machine.is_whole
+    assert machine.host.gpu_note == ""
+    assert all((machine.sight.free_bytes, machine.sight.cores))
+    assert machine.sight.load_1min is not None
+
+
+def test_a_driver_that_does_not_answer_is_no_machine_without_gpus(tmp_path: Path) -> None:
+    machine = read_machine(look(tmp_path, "#!/bin/sh\necho NVML: driver mismatch\nexit 18\n"))
+    assert not machine.is_whole
+    assert machine.sight.smi_trouble == "nvidia-smi ended with exit code 18: NVML: driver mismatch"
+    cut = look(tmp_path, host_nvidia_smi(8)).rpartition("@@tracker@@ smi_code")[0]
+    assert not read_machine(cut).is_whole
+
+
+@given(st.text(), st.lists(st.sampled_from(["smi", "smi_code", "disk", "load", "memory", "cores", "end", "smi"])))
+def test_whatever_a_machine_prints_is_read_or_unknown(text: str, names: list[str]) -> None:
+    printed = text + "".join(f"\n@@tracker@@ {name}\n{text}" for name in names)
+    machine = read_machine(printed)
+    assert machine.host.gpus == ()
