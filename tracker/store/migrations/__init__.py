@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_REVISION = "0008"
+SCHEMA_REVISION = "0009"
 
 
 def create(connection: Connection) -> None:

@@ -41,6 +41,14 @@ class HostRow(SQLModel, table=True):
     refused_at: datetime | None = instant(default=None)
     held_until: datetime | None = instant(default=None)
     """Until then it starts nothing, after a refusal."""
+    engine: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    """Where its container engine listens, of a host that a service reaches from another machine."""
+    served_by: str | None = None
+    """The service that hands runs to that engine."""
+    answered_at: datetime | None = instant(default=None)
+    away_since: datetime | None = instant(default=None)
+    away_why: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    """Since when engine or machine do not answer, and why; it starts nothing then."""
 
 
 class MaintenanceRow(SQLModel, table=True):
