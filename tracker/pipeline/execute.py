@@ -22,6 +22,7 @@ from tracker.pipeline.sightings import note_seen, note_unseen
 from tracker.pipeline.suites import job_of, read_suite_text, suite_of
 from tracker.store import audit, catalog, claims, runs
 from tracker.store.claims import Claim
+from tracker.store.sightings import save_wait
 
 log = EventLog(__name__)
 
@@ -150,6 +151,9 @@ def _follow(context: Context, claim: Claim) -> bool:
     if status.state is JobState.ENDED:
         _end(context, claim, status, executor.fetch(claim.attempt_key))
         return True
+    if status.detail[:1000] != claim.waits_for:
+        with context.store.write() as session:
+            save_wait(session, claim, status.detail)
     return False
 
 

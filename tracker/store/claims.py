@@ -58,6 +58,8 @@ class Claim:
     unseen_since: datetime | None = None
     unseen_why: str = ""
     unseen_tells: int = 0
+    waits_for: str = ""
+    """What the run was last said to wait for while it is being prepared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +289,7 @@ def _claims(session: Session, condition: Any) -> list[Claim]:
             unseen_since=run.unseen_since,
             unseen_why=run.unseen_why,
             unseen_tells=run.unseen_tells,
+            waits_for=run.reason,
         )
         for run, attempt, suite, config, build, release, component in rows
     ]

@@ -1,4 +1,5 @@
-"""Whether a running run is seen by who watches it: since when it is not, why, and how often that was told."""
+"""Whether a running run is seen by who watches it: since when it is not, why, how often that was told, or what it
+waits for where it is."""
 
 from __future__ import annotations
 
@@ -22,6 +23,11 @@ def save_unseen(session: Session, claim: Claim, *, since: datetime, why: str, te
 def save_seen(session: Session, claim: Claim) -> bool:
     """Keep that a run is seen, unless its lease was lost; return whether it was kept."""
     return _save(session, claim, **NOTHING)
+
+
+def save_wait(session: Session, claim: Claim, why: str) -> bool:
+    """Keep what a claimed run still waits for, empty for nothing, unless its lease was lost; return whether it was."""
+    return _save(session, claim, reason=why[:1000])
 
 
 def _save(session: Session, claim: Claim, **values: object) -> bool:
