@@ -45,6 +45,7 @@ from jobs.executors._guard import become_subreaper, end_descendants
 from jobs.executors._preparation import installer_variables
 from jobs.executors._processes import MARKER, identify
 from jobs.protocols import JobOutcome, JobSpec
+from jobs.ssh import close_tunnels
 
 EXECUTOR = "docker_engine"
 GRACE_S = 3
@@ -110,6 +111,7 @@ def _carry(attempt: Attempt, given: Mapping[str, Any]) -> None:
         end = read(attempt.file("end.json")) or end
     if attempt.file(CREATING).exists():
         _clear(site)  # all of the set-up has ended before; what is below this process is the way to the engine
+    close_tunnels()
     end_descendants()
     attempt.finish(
         JobOutcome(end["outcome"]), end["detail"], at=datetime.fromisoformat(end["at"]), exit_code=end["exit_code"]

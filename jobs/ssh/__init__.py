@@ -15,7 +15,7 @@ so a host may be a name from there.
 from jobs.ssh.commands import run
 from jobs.ssh.failures import CommandFailed, HostAway, HostRefused
 from jobs.ssh.login import SshLogin, read_login, read_path
-from jobs.ssh.tunnel import Tunnel, open_tunnel, share_tunnel
+from jobs.ssh.tunnel import Tunnel, close_tunnels, open_tunnel, share_tunnel
 
 __all__ = [
     "CommandFailed",
@@ -23,6 +23,7 @@ __all__ = [
     "HostRefused",
     "SshLogin",
     "Tunnel",
+    "close_tunnels",
     "open_tunnel",
     "read_login",
     "read_path",

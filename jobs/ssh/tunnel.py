@@ -167,11 +167,12 @@ def share_tunnel(login: SshLogin, remote: str) -> Tunnel:
     """Return the one tunnel of this process to a socket there; it is closed when the process ends."""
     with _sharing:
         if not _shared:
-            atexit.register(_close_shared)
+            atexit.register(close_tunnels)
         return _shared.setdefault((login, remote), open_tunnel(login, remote))
 
 
-def _close_shared() -> None:
+def close_tunnels() -> None:
+    """End all that `share_tunnel` has given out in this process."""
     with _sharing:
         for tunnel in _shared.values():
             tunnel.close()

@@ -14,6 +14,7 @@ from jobs.errors import UserError
 from jobs.executors import docker_engine, kubernetes, local, replay, slurm
 from jobs.protocols import Executor, JobOutcome, JobSpec, JobState, JobStatus
 from tests.fakes.podman import Podman
+from tests.fakes.ssh_server import SshServer
 
 HANGS = """
     import time
@@ -95,9 +96,11 @@ def _slurm_case(
     return replace(case, make=make, make_endless=make)
 
 
-def _podman_case(podman: Podman, digest: str, folder: Path, cache: Path) -> Case:
+def _podman_case(podman: Podman, digest: str, folder: Path, cache: Path, **options: str) -> Case:
+    given = {"engine": podman.url, "min_free_gb": 0.01, **options}
+
     def make() -> Executor:
-        return docker_engine.create({"engine": podman.url, "min_free_gb": 0.01}, folder=folder, cache=cache)
+        return docker_engine.create(given, folder=folder, cache=cache)
 
     def job(key: str, script: str) -> JobSpec:
         named = {"component": "thing", "version": "1.0", "build_kind": "image", "build_digest": digest}
@@ -113,6 +116,12 @@ def _podman_case(podman: Podman, digest: str, folder: Path, cache: Path) -> Case
         endless=job("endless-1", "trap 'exit 0' TERM; sleep 600 & wait"),
         times_run=times_run,
     )
+
+
+def _ssh_case(podman: Podman, server: SshServer, digest: str, folder: Path, cache: Path) -> Case:
+    """The same Podman, as one on another machine that is reached by ssh."""
+    files = {"known_hosts": str(server.known_hosts), "identity": str(server.identity)}
+    return _podman_case(podman, digest, folder, cache, engine=server.url + podman.socket, **files)
 
 
 def _home(folder: Path) -> str:
@@ -142,6 +151,7 @@ def _kubernetes_case(
 @pytest.fixture(
     params=[
         pytest.param(_podman_case, id="docker_engine", marks=pytest.mark.real("podman")),
+        pytest.param(_ssh_case, id="ssh", marks=[pytest.mark.real("podman"), pytest.mark.real("ssh server")]),
         pytest.param(_local_case, id="local"),
         pytest.param(_replay_case, id="replay"),
         pytest.param(_slurm_case, id="slurm", marks=pytest.mark.real("slurm")),
@@ -155,8 +165,10 @@ def case(
         return _kubernetes_case(folder, cache, job, tmp_path, request.getfixturevalue("kubernetes_options"))
     if request.param is _slurm_case:
         return _slurm_case(folder, cache, job, tmp_path, request.getfixturevalue("slurm_options"))
-    if request.param is _podman_case:
+    if request.param in (_podman_case, _ssh_case):
         podman, digest = request.getfixturevalue("podman"), request.getfixturevalue("shell_image")
+        if request.param is _ssh_case:
+            return _ssh_case(podman, request.getfixturevalue("ssh_server"), digest, folder, tmp_path / "cache")
         return _podman_case(podman, digest, folder, tmp_path / "cache")
     made: Case = request.param(folder, cache, job, tmp_path)
     return made
