@@ -10,7 +10,7 @@ import typer
 
 from tracker.cli.access import opened
 from tracker.cli.options import Json, SuiteName, complete_suites, examples
-from tracker.cli.output import Column, format_duration, write, write_json, write_table
+from tracker.cli.output import Column, write, write_json, write_table
 
 if TYPE_CHECKING:
     from tracker.setting_tables import Choice
@@ -121,6 +121,7 @@ def plan(suite: SuiteName, as_json: Json = False) -> None:
     """Show what measuring one release takes, and which come first."""
     from jobs.suite import load_suite
     from jobs.suite import plan as plan_suite
+    from tracker.cli.starting import describe_size
     from tracker.cli.wanted import wanted_releases
     from tracker.pipeline.plan import configs_here
     from tracker.pipeline.suites import PYTHON_MINOR
@@ -128,7 +129,8 @@ def plan(suite: SuiteName, as_json: Json = False) -> None:
     with opened() as app:
         read = load_suite(app.find_suite(suite))
         work = plan_suite(read, python_minor=PYTHON_MINOR, choice=app.settings.choices.get(read.name, {}))
-        elsewhere = len(work.configs) - len(configs_here(read, app.settings, app.place))
+        here = configs_here(read, app.settings, app.place)
+        elsewhere = len(work.configs) - len(here)
         releases = wanted_releases(app, read)
     if as_json:
         write_json(
@@ -137,17 +139,19 @@ def plan(suite: SuiteName, as_json: Json = False) -> None:
                 "configs": [config.labels for config in work.configs],
                 "configs_elsewhere": elsewhere,
                 "repeats": work.repeats,
+                "runs_per_release_here": len(here) * work.repeats,
                 "runs_per_release": work.runs,
                 "estimate_s": work.estimate_s,
                 "releases": releases,
             }
         )
         return
-    times = f", about {format_duration(work.estimate_s)} after set-up" if work.estimate_s is not None else ""
-    write(f"{read.title}\n{len(work.configs)} configs x {work.repeats} repeats = {work.runs} runs a release{times}\n")
+    shown = here or work.configs
+    write(f"{read.title}\n{describe_size(read, len(shown))}\n")
     if elsewhere:
-        write(f"{elsewhere} of the configs need more GPUs than this machine has: they are not measured here\n")
-    labels = [" ".join(f"{key}={value}" for key, value in config.labels.items()) for config in work.configs]
+        what = "they are left out" if here else "nothing is measured here"
+        write(f"{elsewhere} of the configs need more GPUs than this machine has: {what}\n")
+    labels = [" ".join(f"{key}={value}" for key, value in config.labels.items()) for config in shown]
     write_table((Column(title="config"),), [(label,) for label in labels], empty="no config")
     write("")
     rows = [(one["release"], one["priority"], one["obstacle"]) for one in releases]

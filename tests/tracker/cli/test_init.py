@@ -1,0 +1,102 @@
+"""init with suites: the engine, the models and the configs that are here stand in the first settings file."""
+
+from __future__ import annotations
+
+import socket
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.nvidia_tools import host_nvidia_smi
+from tests.tracker.cli.conftest import Tracker
+from tracker.settings import load_settings
+
+SUITE = "trtllm-throughput-fp8"
+GPT_OSS = "openai/gpt-oss-20b"
+
+
+@pytest.fixture
+def one_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nvidia-smi").write_text(host_nvidia_smi(1, "NVIDIA H200"), encoding="utf-8")
+    (tmp_path / "bin" / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    (tmp_path / "models" / GPT_OSS).mkdir(parents=True)
+    (tmp_path / "models" / "onnx").mkdir()
+    (tmp_path / "models" / "onnx" / "HF-ViT-Base-fp8.onnx").write_bytes(b"")
+    return tmp_path / "models"
+
+
+def written(home: Path) -> dict[str, object]:
+    return tomllib.loads((home / "tracker.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_suites_are_narrowed_to_the_models_that_lie_there(home: Path, tracker: Tracker, models: Path) -> None:
+    answer = tracker("init", "--suite", SUITE, "--models", str(models), "--choose", "isl=1000,8192")
+    assert answer.code == 0, answer.err
+    assert f"{SUITE}: 2 configs x 3 repeats = 6 runs a release, about 3 h 0 min after set-up ({GPT_OSS})" in answer.out
+    assert "next: `tracker doctor`" in answer.out
+    found = written(home)
+    assert found["suites"] == [SUITE]
+    assert found["choices"] == {SUITE: {"isl": [1000, 8192], "model": [GPT_OSS]}}
+    assert load_settings().docker.mounts == {"/models": models}
+    assert tracker("suites", "check", SUITE).code == 0
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_models_of_trtexec_are_files(home: Path, tracker: Tracker, models: Path) -> None:
+    said = tracker("init", "--suite", "tensorrt-vision", "--models", str(models), "--json").data
+    assert said["settings"]["choices"] == {"tensorrt-vision": {"model": ["HF-ViT-Base"]}}
+    assert written(home) == said["settings"]
+
+
+def test_the_engine_that_is_here_is_written_down(
+    home: Path, tracker: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracker.cli.starting.DOCKER", str(tmp_path / "no-docker.sock"))
+    monkeypatch.setattr("tracker.cli.starting.PODMAN", str(tmp_path / "podman.sock"))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert "engine: none found" in tracker("init", "--suite", SUITE).out
+    assert "docker" not in written(home)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "podman.sock"))
+        assert tracker("init", "--suite", SUITE, "--force").code == 0
+    assert written(home)["docker"] == {"engine": f"unix://{tmp_path}/podman.sock"}
+
+
+@pytest.mark.usefixtures("one_gpu")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--models", "FOLDER/none"], f"expected one of {GPT_OSS}, nvidia/Llama-3.1-8B-Instruct-FP8; for instance: hf"),
+        (["--choose", "isl=100"], "choices.trtllm-throughput-fp8.isl: no config has '100'"),
+        (["--choose", "isl"], "--choose: expected a label and values such as isl=1000 or model=a,b, found 'isl'"),
+        (["--choose", "model=openai/gpt-oss-21b"], f"no config has 'openai/gpt-oss-21b'; did you mean '{GPT_OSS}'"),
+        (["--suite", "trtllm-latncy"], "Did you mean 'trtllm-latency'?"),
+    ],
+)
+def test_what_is_not_there_is_told_and_nothing_is_written(
+    home: Path, tracker: Tracker, models: Path, words: list[str], said: str
+) -> None:
+    answer = tracker("init", "--suite", SUITE, *[word.replace("FOLDER", str(models)) for word in words])
+    assert answer.code == 2
+    assert said in answer.err
+    assert not (home / "tracker.toml").exists()
+
+
+def test_models_and_choices_are_of_a_suite(tracker: Tracker, models: Path) -> None:
+    for words in (["--models", str(models)], ["--choose", "isl=1000"]):
+        answer = tracker("init", *words)
+        assert (answer.code, "of which suite?" in answer.err) == (2, True)
+
+
+def test_a_suite_of_this_machine_s_processor_needs_no_engine(home: Path, tracker: Tracker) -> None:
+    answer = tracker("init", "--suite", "onnxruntime")
+    assert "engine" not in answer.out
+    assert written(home) == {"suites": ["onnxruntime"]}
