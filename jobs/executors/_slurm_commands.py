@@ -23,6 +23,7 @@ from jobs.executors._slurm_answers import (
     history_jobs,
     queue_jobs,
 )
+from jobs.executors._slurm_options import SlurmOptions
 
 _AWAY = re.compile(
     r"unable to contact|connect(ion)? (failure|refused|reset|timed out)|socket timed out|timed? ?out|zero bytes|"
@@ -88,6 +89,28 @@ class SlurmCommands:
         if not (numbers := submitted(told)):
             raise TryLater(f"sbatch succeeded without a job number; it said {said[:200]!r}")
         return numbers[-1]
+
+    def rehearse(self, words: Sequence[str]) -> str:
+        """Return where and when Slurm would start a job with these options; UserError where it would refuse it."""
+        program = self._program("sbatch")
+        try:
+            done = subprocess.run(
+                [program, "--test-only", *words, "--wrap", "true"],
+                env={**passed_on(os.environ), "LC_ALL": "C", **self._conf()},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=self.within_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise TryLater(f"sbatch did not answer within {self.within_s:g} s; is slurmctld busy?") from None
+        except OSError as error:
+            raise _not_started(program, error) from error
+        if done.returncode != 0:
+            raise _refusal(done.returncode, done.stderr.strip())
+        return re.sub(r"^Job \d+ ", "a job ", _reason(0, done.stderr))
 
     def mine(self) -> tuple[SlurmJob, ...]:
         """Return this user's jobs that the controller still knows, ended ones among them."""
@@ -169,6 +192,13 @@ class SlurmCommands:
         return {"SLURM_CONF": self.conf} if self.conf else {}
 
 
+def commands_of(options: SlurmOptions) -> SlurmCommands:
+    """Return the commands as the options say where they are and how they are asked."""
+    return SlurmCommands(
+        folder=options.bin, conf=options.conf, json=options.answers == "json", within_s=options.answer_within_s
+    )
+
+
 class _NoSuchJob(TryLater):
     """Slurm does not know the job."""
 
@@ -200,4 +230,9 @@ def _refusal(code: int, said: str) -> TryLater | UserError:
     reason = _reason(code, said)
     if _AWAY.search(said) or code < 0 or not said:
         return TryLater(f"Slurm does not answer sbatch: {reason}")
-    return UserError(f"Slurm refused the job: {reason}; check partition, account, qos, gres and options of [slurm]")
+    cure = "check partition, account, qos, gres and options of [slurm]"
+    if "time limit" in reason.lower():
+        cure = (
+            "lower timeout_s and setup_timeout_s of the suite's [run], or set another slurm.partition"
+        )
+    return UserError(f"Slurm refused the job: {reason}; {cure}")

@@ -16,7 +16,7 @@ from jobs.executors._attempts import Attempt, check_job, check_key, job_from_jso
 from jobs.executors._environments import find_uv
 from jobs.executors._options import number
 from jobs.executors._slurm_answers import SlurmJob
-from jobs.executors._slurm_commands import SlurmCommands, submitted
+from jobs.executors._slurm_commands import SlurmCommands, commands_of, submitted
 from jobs.executors._slurm_ends import HOPELESS, at_work, end_of, given_up, in_queue, nobody
 from jobs.executors._slurm_files import Arrival
 from jobs.executors._slurm_options import SlurmOptions, check_launcher, read_options, sbatch_options
@@ -47,13 +47,19 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
         beside={"uv": uv or None, "work_limit_bytes": work_limit_bytes},
         find_index=index_url if callable(index_url) else lambda: str(index_url),
         arrival=Arrival(within_s=checked.files_within_s),
-        commands=SlurmCommands(
-            folder=checked.bin,
-            conf=checked.conf,
-            json=checked.answers == "json",
-            within_s=checked.answer_within_s,
-        ),
+        commands=commands_of(checked),
     )
+
+
+def rehearse(options: Mapping[str, object], job: JobSpec, *, folder: Path) -> str:
+    """Return where and when the cluster would start a job, in Slurm's words; it is not submitted.
+
+    Options are those of `create`. UserError where Slurm would refuse it, TryLater where it does not answer.
+    """
+    checked = read_options(options, _BESIDE)
+    check_launcher(job)
+    words = sbatch_options(checked, job, name="tracker-rehearsal", log=folder.resolve() / "rehearsal.log")
+    return commands_of(checked).rehearse(words)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
