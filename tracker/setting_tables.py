@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -34,6 +35,41 @@ class SlackSettings(Part):
     api_url: str = Field("https://slack.com/api/", description="Slack's API; another address for a proxy or a test")
 
 
+HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""What a host may be called."""
+_ENGINES = ("ssh://", "tcp://", "unix://", "http://")
+
+
+class DockerHostSettings(Part):
+    """One of several machines with an engine; what is not said of it is as in [docker]."""
+
+    name: str = Field(
+        description="What the host is called in lists, pools and reports: gpu-box-2", examples=["gpu-box-2"]
+    )
+    engine: str = Field(
+        description="Where its engine listens: ssh://user@host, tcp://host:2376, unix:///path",
+        examples=["ssh://bench@gpu-box-2"],
+    )
+    ca: Path | None = Field(None, description="Certificate that the engine (tcp://) is known by")
+    certificate: Path | None = Field(None, description="Our certificate for the engine")
+    key: Path | None = Field(None, description="The key of our certificate")
+    known_hosts: Path | None = Field(None, description="Host keys for an engine by ssh://")
+    identity: Path | None = Field(None, description="Private key for an engine by ssh://")
+    mounts: dict[str, Path] | None = Field(None, description="Folders of that machine for reading")
+    gpu_driver: Literal["nvidia", "cdi"] | None = Field(None, description="How GPUs are asked for there")
+    min_free_gb: float | None = Field(None, ge=0, description="GB that must be free there before an image is pulled")
+    keep_images: int | None = Field(None, ge=1, description="Pulled images that stay there")
+
+    @model_validator(mode="after")
+    def _has_a_name(self) -> Self:
+        """Return itself; ValueError for a name that no host can have."""
+        if not HOST_NAME.fullmatch(self.name):
+            raise ValueError(f"name: expected letters, digits, dots, dashes and underscores, found {self.name[:100]!r}")
+        if not self.engine.startswith(_ENGINES):
+            raise ValueError(f"engine: expected one of {', '.join(_ENGINES)}, found {self.engine[:100]!r}")
+        return self
+
+
 class DockerSettings(Part):
     """How the executor `docker_engine` runs containers, on Docker or on Podman; the executor checks the texts."""
 
@@ -56,6 +92,28 @@ class DockerSettings(Part):
     min_free_gb: float = Field(20, ge=0, description="GB that must be free before an image is pulled")
     keep_images: int = Field(3, ge=1, description="Pulled images that stay; the others are removed before a pull")
     work_limit_gb: float = Field(50, gt=0, description="GB that a program may write into its working folder")
+    hosts: list[DockerHostSettings] = Field([], description="Several machines with engines: one [[docker.hosts]] each")
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this machine runs containers; where hosts are listed, only if `engine` is set beside them."""
+        return self.engine.startswith("unix:") and (not self.hosts or "engine" in self.model_fields_set)
+
+    @model_validator(mode="after")
+    def _tells_hosts_apart(self) -> Self:
+        """Return itself; ValueError where two hosts have one name or one engine, or another one has no name."""
+        named, engines = [one.name for one in self.hosts], [one.engine.rstrip("/") for one in self.hosts]
+        if self.hosts and "engine" in self.model_fields_set:
+            if not self.is_here:
+                raise ValueError(
+                    f"engine: expected this machine's (unix://) beside [[docker.hosts]], found {self.engine!r}; "
+                    "give it a name in a [[docker.hosts]] of its own"
+                )
+            engines.append(self.engine.rstrip("/"))
+        for what, given in (("name", named), ("engine", engines)):
+            if twice := next((one for one in given if given.count(one) > 1), None):
+                raise ValueError(f"hosts: expected each {what} once, found {twice!r} {given.count(twice)} times")
+        return self
 
 
 class HealthSettings(Part):

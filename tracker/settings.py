@@ -32,6 +32,7 @@ from tracker.errors import UserError
 from tracker.setting_tables import (
     Address,
     Choice,
+    DockerHostSettings,
     DockerSettings,
     HealthSettings,
     KubernetesSettings,
@@ -196,7 +197,8 @@ def _explain(error: ValidationError, file: Path) -> str:
         if problem["type"] == "extra_forbidden":
             lines.append(f"unknown key '{where}'{_near(str(problem['loc'][-1]), _model_at(problem['loc'][:-1]))}")
         else:
-            shown = "" if _may_be_secret(where) else f", found {problem['input']!r}"
+            told = problem["type"] == "value_error" and isinstance(problem["input"], dict)  # in the message, of a table
+            shown = "" if told or _may_be_secret(where) else f", found {problem['input']!r}"
             lines.append(f"'{where}': {problem['msg']}{shown}")
     return f"settings ({file} and TRACKER_* variables): " + "; ".join(lines)
 
@@ -218,4 +220,6 @@ def _model_at(path: tuple[int | str, ...]) -> type[BaseModel]:
         "registries": RegistrySettings,
         "release_notes": ReleaseNotesSettings,
     }
+    if path[:2] == ("docker", "hosts"):
+        return DockerHostSettings
     return parts.get(path[0], Settings) if path else Settings
