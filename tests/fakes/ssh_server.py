@@ -127,10 +127,12 @@ def _below(root: int) -> list[int]:
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
-            parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+            before, _, after = Path(f"/proc/{name}/stat").read_text().rpartition(")")
+            if "(sshd" in before:
+                parents[int(name)] = int(after.split()[1])
     found, known = [], {root}
     for number in sorted(parents):
-        if parents[number] in known and Path(f"/proc/{number}/comm").read_text().startswith("sshd"):
+        if parents[number] in known:
             known.add(number)
             found.insert(0, number)
     return found

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,17 @@ def test_a_refused_key_is_not_tried_again_at_once(ssh_server: SshServer, greeter
     wait(lambda: ssh_server.log().count("Connection closed by authenticating user") > tried, "sshd to write it down")
     assert ssh_server.log().count("Connection closed by authenticating user") == tried + 1
     assert not tunnel.path.parent.exists()
+
+
+def test_as_many_tunnels_as_a_machine_has_slots_may_be_made_at_once(ssh_server: SshServer, greeter: str) -> None:
+    tunnels = [tunnel_to(ssh_server, greeter) for _ in range(9)]
+    try:
+        with ThreadPoolExecutor(len(tunnels)) as threads:
+            list(threads.map(Tunnel.ensure, tunnels))
+        assert [heard(tunnel.path) for tunnel in tunnels] == [b"hello"] * len(tunnels)
+    finally:
+        for tunnel in tunnels:
+            tunnel.close()
 
 
 OWNER = """
