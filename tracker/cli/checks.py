@@ -31,6 +31,7 @@ from tracker.setting_tables import ReleaseNotesSettings
 from tracker.settings import Settings, home_folder, settings_file
 from tracker.store.hosts import count_running
 from tracker.store.standing import standing_of
+from tracker.store.views.sightings import look_at_running
 
 STATES = ("ok", "warn", "fail")
 PROBLEMS = (
@@ -68,7 +69,8 @@ def check_all(tell: Callable[[str], None]) -> list[Check]:
         return [*checks, Check(name="settings", state="fail", found=str(error), cure=cure)]
     checks.append(check_settings(app.settings, settings_file()))
     try:
-        checks += [check_store(app), check_host(app), *check_suites(app, tell), check_port(app), check_slack(app, tell)]
+        checks += [check_store(app), *check_running(app), check_host(app), *check_suites(app, tell)]
+        checks += [check_port(app), check_slack(app, tell)]
     finally:
         app.close()
     return checks
@@ -183,6 +185,18 @@ def check_store(app: App) -> Check:
             cure="start one with `tracker serve`; it goes on where the last one stopped",
         )
     return ok("store", found)
+
+
+def check_running(app: App) -> Iterator[Check]:
+    """Yield whether what runs is seen, where something runs and the store opens."""
+    now = app.clock.now()
+    with suppress(*PROBLEMS), app.store.read() as session:
+        sightings = look_at_running(session, now=now)
+        if sightings.unseen:
+            cure = "put that right: nothing was ended, and they are followed again as soon as there is an answer"
+            yield Check(name="runs", state="warn", found=sightings.words(now), cure=cure)
+        elif sightings.running:
+            yield ok("runs", f"{count(sightings.running, 'run')} under way, seen")
 
 
 def check_host(app: App) -> Check:

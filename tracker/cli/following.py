@@ -22,6 +22,7 @@ def read_log(app: App, named: str) -> dict[str, Any]:
     return {
         "run": detail.run.id,
         "state": detail.run.state,
+        "unseen": detail.run.unseen,
         "name": tail.name if tail else None,
         "text": tail.text if tail else None,
         "skipped_bytes": tail.skipped_bytes if tail else 0,

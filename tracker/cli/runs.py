@@ -13,6 +13,8 @@ from tracker.cli.options import Component, Json, Limit, Release, SuiteName, Word
 from tracker.cli.output import Column, format_duration, format_time, note, write, write_data, write_json, write_table
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tracker.app import App
     from tracker.store.views.runs import RunDetail, RunItem
 
@@ -109,28 +111,37 @@ def list_(
         from tracker.store.views.runs import list_runs
 
         with app.store.read() as session:
-            page = list_runs(session, state=state, component=component, release=release, text=text, limit=limit)
+            now = app.clock.now()
+            page = list_runs(
+                session, state=state, component=component, release=release, text=text, limit=limit, now=now
+            )
     if as_json:
         write_json(page)
         return
-    write_table(COLUMNS, [_row(run) for run in page.items], empty="no run; `tracker serve` plans them")
+    write_table(COLUMNS, [_row(run, now) for run in page.items], empty="no run; `tracker serve` plans them")
     if page.next:
         note(f"the newest {limit}; --limit shows more")
 
 
-def _row(run: RunItem) -> tuple[object, ...]:
+def _row(run: RunItem, now: datetime) -> tuple[object, ...]:
     from tracker.cli.names import shorten
+    from tracker.store.views.sightings import describe_unseen
 
     took = format_duration(run.duration_s)
     name = f"{run.component}/{run.release.display}"
-    return shorten(run.id), run.state, name, run.suite, run.repeat, took, run.finished_at, run.reason
+    state, reason = run.state, run.reason
+    if run.unseen:
+        state, reason = "running, not seen", describe_unseen(run.unseen, now)
+    return shorten(run.id), state, name, run.suite, run.repeat, took, run.finished_at, reason
 
 
 def show(run: RunName, as_json: Json = False) -> None:
     """Show one run: attempts, files, values, and what was put aside."""
     from tracker.store.views.plain import to_plain
+    from tracker.store.views.sightings import describe_unseen
 
     with opened() as app:
+        now = app.clock.now()
         detail = _with_environments(app, find_detail(app, run))
         waits = _why_waiting(app, detail)
     if as_json:
@@ -138,7 +149,11 @@ def show(run: RunName, as_json: Json = False) -> None:
         return
     one = detail.run
     write(f"{one.component} {one.release.display}: {one.suite}, {one.config}, repeat {one.repeat}")
-    write(f"run {one.id} is {one.state}" + (f": {one.reason}" if one.reason else ""))
+    if one.unseen:
+        write(f"run {one.id} is {one.state}, {describe_unseen(one.unseen, now)}")
+        write("what it does now is not known; it is followed again when there is an answer")
+    else:
+        write(f"run {one.id} is {one.state}" + (f": {one.reason}" if one.reason else ""))
     if waits and waits not in one.reason:
         write(f"it waits: {waits}")
     write(f"build {detail.build_tag} ({detail.build_kind}, {detail.build_digest}) on {one.hardware}")
@@ -190,7 +205,7 @@ def find_detail(app: App, named: str) -> RunDetail:
     from tracker.store.views.runs import show_run
 
     with app.store.read() as session:
-        found = show_run(session, find_run_id(session, named))
+        found = show_run(session, find_run_id(session, named), now=app.clock.now())
     if found is None:
         raise UserError(f"no run {named!r}; `tracker runs list` shows them")
     return found

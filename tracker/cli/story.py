@@ -15,6 +15,7 @@ from tracker.pipeline.watch import source_of
 from tracker.store import catalog, series
 from tracker.store.standing import standing_of
 from tracker.store.views.overview import SourceView, list_sources
+from tracker.store.views.sightings import look_at_running
 
 LOOK_S = 1.0
 LOOK_LATER_S = 5.0
@@ -103,14 +104,17 @@ class Story:
         for run in first.runs:
             if run.state == "failed":
                 self._once(f"{run.component} {run.release.display} failed: {run.reason}")
+            elif run.state == "queued" and run.not_before and run.reason:
+                self._once(f"{run.component} {run.release.display}, repeat {run.repeat}: {run.reason}")
 
     def _tell_progress(self, first: FirstSet) -> str:
         estimates = {suite.name: suite.run.estimate_s for suite in self._suites}
         self._pace.see(first, self._app.clock.now())
         left_s = self._pace.estimate_s(first, estimates)
         parts = [f"{first.total - first.left} of {first.total} runs"]
-        if first.running:
-            run = first.running
+        if first.running and (unseen := self._out_of_sight()):
+            parts.append(unseen)
+        elif run := first.running:
             parts.append(f"measuring {run.component} {run.release.display} (run {run.repeat})")
         elif first.left and (why := self._host_obstacle()):
             parts.append(f"nothing starts: {why}")
@@ -121,6 +125,12 @@ class Story:
         elif left_s is not None:
             parts.append(f"about {format_duration(max(1.0, left_s))} left")
         return " · ".join(parts)
+
+    def _out_of_sight(self) -> str:
+        """Return which running runs are not seen now, and why; empty where all are."""
+        now = self._app.clock.now()
+        with self._app.store.read() as session:
+            return look_at_running(session, now=now).words(now)
 
     def _host_obstacle(self) -> str | None:
         """Return why this host starts nothing now; None where it does."""

@@ -46,4 +46,4 @@ def note_seen(context: Context, claim: Claim) -> None:
 
 def next_tell_s(tells: int) -> float:
     """Return the seconds after the beginning of an absence at which it is told again, told so often already."""
-    return sum(min(FIRST_PAUSE_S * 2**told, LONGEST_PAUSE_S) for told in range(tells))
+    return sum(min(FIRST_PAUSE_S * 2.0**told, LONGEST_PAUSE_S) for told in range(tells))

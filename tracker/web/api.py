@@ -151,7 +151,16 @@ def get_runs(
 ) -> Page[RunItem]:
     """Runs, newest first."""
     with site.service.store.read() as session:
-        return list_runs(session, state=state, component=component, release=release, text=q, limit=limit, cursor=cursor)
+        return list_runs(
+            session,
+            state=state,
+            component=component,
+            release=release,
+            text=q,
+            limit=limit,
+            cursor=cursor,
+            now=site.service.clock.now(),
+        )
 
 
 @router.get("/runs/{run_id}", tags=["runs"])

@@ -9,6 +9,7 @@ from typing import Any
 from alerts.wording import count, format_effect, format_number, format_value
 from jobs.environment import describe_environment, group_environment
 from tracker.store.views.releases import ReleaseItem
+from tracker.store.views.sightings import describe_unseen
 
 TONES = {
     "regressed": "bad",
@@ -24,6 +25,7 @@ TONES = {
     "noisy": "unknown",
     "confounded": "unknown",
     "running": "busy",
+    "unseen": "unknown",
     "measured": "busy",
     "new": "busy",
     "acknowledged": "busy",
@@ -51,6 +53,7 @@ WORDS = {
     "wont_fix": "won't fix",
     "false_positive": "false positive",
     "measured": "being read",
+    "unseen": "running, not seen",
     "maintenance": "in maintenance",
     "held": "held after a refusal",
 }
@@ -166,6 +169,7 @@ FILTERS: Mapping[str, Any] = {
     "time": format_time,
     "size": format_size,
     "tone": find_tone,
+    "unseen": describe_unseen,
     "word": word,
     "describe_environment": describe_environment,
     "group_environment": group_environment,

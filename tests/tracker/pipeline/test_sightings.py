@@ -132,8 +132,10 @@ def test_a_run_that_no_daemon_watches_is_not_shown_as_if_one_did(running: Servic
         detail = show_run(session, run.id, now=now)
         sightings = look_at_running(session, now=now)
 
-    assert run.unseen is not None and "no daemon watches it" in run.unseen.why
-    assert detail is not None and detail.run.unseen == run.unseen
+    assert run.unseen is not None
+    assert "no daemon watches it" in run.unseen.why
+    assert detail is not None
+    assert detail.run.unseen == run.unseen
     assert (sightings.unseen, sightings.running) == (1, 1)
 
 

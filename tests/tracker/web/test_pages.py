@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from urllib.parse import quote
 
 import pytest
@@ -14,11 +15,12 @@ from sqlalchemy import delete, event, update
 from sqlmodel import col, select
 
 from jobs.release_notes.note import ReleaseNote
-from tests.tracker.seed import Seeded, Shape, seed
+from tests.tracker.seed import NOW, Seeded, Shape, seed
 from tests.tracker.web.client import HTML, SAME_ORIGIN, Client, asked
 from tracker.app import App
 from tracker.daemon import take_folder
 from tracker.store.release_notes import save_notes
+from tracker.store.runs import find_run
 from tracker.store.tables import (
     AlertRow,
     AttemptRow,
@@ -360,7 +362,7 @@ def test_a_component_of_any_name_has_pages(client: Client, app: App, seeded: See
     assert "a b&amp;c" in get(client, link)
 
 
-@pytest.mark.parametrize(("path", "most"), [("/", 21), ("/series", 7), ("/releases", 6), ("/runs", 4), ("/hosts", 8)])
+@pytest.mark.parametrize(("path", "most"), [("/", 22), ("/series", 7), ("/releases", 6), ("/runs", 5), ("/hosts", 8)])
 def test_more_data_makes_no_more_statements(client: Client, app: App, seeded: Seeded, path: str, most: int) -> None:
     more = Shape(component="llamacpp", model="llama", versions=("2026.1", "2026.2"), scenarios=9, repeats=2)
     seed(app.store, app.settings.home, more)
@@ -409,3 +411,45 @@ def test_a_release_page_links_its_notes_and_shows_them_as_text(client: Client, a
     assert f'<a href="{url}" rel="noreferrer">&lt;i&gt;Twenty&lt;/i&gt; seven</a>' in page
     assert "## Faster\n&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "Release notes" not in get(client, "/releases/onnxruntime/1.28.0")
+
+
+def lose_sight(app: App, run: str) -> None:
+    """Have a run be under way and its engine away since four minutes before the pages' present."""
+    with app.store.write() as session:
+        row = find_run(session, run)
+        row.state, row.finished_at, row.lease_until = "running", None, NOW + timedelta(seconds=30)
+        row.unseen_since, row.unseen_why = NOW - timedelta(minutes=4), "the container engine does not answer"
+        session.add(row)
+
+
+@pytest.mark.parametrize("path", ["/", "/runs", "/runs?state=running", "/runs/{run}"])
+def test_a_run_out_of_sight_is_nowhere_shown_as_if_it_were_seen(
+    seeded: Seeded, make_app: Callable[..., App], make_client: Callable[..., Client], path: str
+):
+    app = make_app()
+    run = seeded.runs["1.27.0"][0]
+    lose_sight(app, run)
+    page = make_client(app).get(path.format(run=run)).text
+
+    assert "not seen since" in page
+    assert "(4 min): the container engine does not answer" in page
+    if path == "/runs/{run}":
+        assert ">running</span>" not in page
+    if path != "/":
+        assert '<span class="badge unknown">running, not seen</span>' in page
+
+
+def test_the_api_says_why_a_run_is_not_seen_and_null_where_it_is(
+    seeded: Seeded, make_app: Callable[..., App], make_client: Callable[..., Client]
+):
+    app = make_app()
+    run = seeded.runs["1.27.0"][0]
+    lose_sight(app, run)
+    client = make_client(app)
+
+    since = (NOW - timedelta(minutes=4)).isoformat().replace("+00:00", "Z")
+    one = client.get(f"/api/v1/runs/{run}").json()["run"]
+    assert one["unseen"] == {"since": since, "why": "the container engine does not answer"}
+    others = client.get("/api/v1/runs").json()["items"]
+    assert {item["id"] for item in others if item["unseen"]} == {run}
+    assert client.get(f"/runs/{run}/log").json()["unseen"] is True

@@ -135,7 +135,7 @@ def show_host(session: Session, name: str, *, now: datetime) -> HostDetail | Non
             Window(number=one.id, starts_at=one.starts_at, ends_at=one.ends_at, why=one.why, who=one.who)
             for one in windows
         ),
-        running=list_runs(session, state="running", host=name).items,
+        running=list_runs(session, state="running", host=name, now=now).items,
         events=tuple(
             HostEvent(at=one.at, who=one.who, event=one.event, detail=read_json(one.detail))
             for one in latest(session, EVENTS_SHOWN, name)

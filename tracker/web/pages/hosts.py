@@ -20,8 +20,9 @@ router = APIRouter()
 def list_all(request: Request, site: SiteOf) -> Response:
     """The list of hosts."""
     with site.service.store.read() as session:
-        hosts = list_hosts(session, now=site.service.clock.now())
-        running = list_runs(session, state="running", limit=500).items
+        now = site.service.clock.now()
+        hosts = list_hosts(session, now=now)
+        running = list_runs(session, state="running", limit=500, now=now).items
     there: dict[str, list[RunItem]] = defaultdict(list)
     for run in running:
         there[run.host or ""].append(run)

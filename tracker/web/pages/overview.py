@@ -8,6 +8,7 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from tracker.store.views.overview import show_overview
+from tracker.store.views.sightings import look_at_running
 from tracker.web.guard import SIGN_IN_PATH, TOKEN_COOKIE
 from tracker.web.site import SiteOf
 
@@ -19,7 +20,9 @@ def show(request: Request, site: SiteOf) -> Response:
     """The overview."""
     with site.service.store.read() as session:
         overview = show_overview(session)
-    return site.render(request, "overview.html", overview=overview, settings=site.service.settings)
+        sightings = look_at_running(session, now=site.service.clock.now())
+    settings = site.service.settings
+    return site.render(request, "overview.html", overview=overview, settings=settings, sightings=sightings)
 
 
 @router.get(SIGN_IN_PATH)

@@ -11,6 +11,7 @@ from tracker.pipeline.environments import show_environments
 from tracker.store.views.hosts import why_waiting
 from tracker.store.views.plain import to_plain
 from tracker.store.views.runs import RunDetail, count_states, list_runs, show_run
+from tracker.store.views.sightings import look_at_running
 from tracker.web.logtails import find_log, read_tail, resolve_output
 from tracker.web.site import Person, Site, SiteOf, expect, link
 
@@ -29,9 +30,10 @@ def list_all(
 ) -> Response:
     """The list of runs."""
     with site.service.store.read() as session:
-        page = list_runs(session, state=state, component=component, release=release, text=q, cursor=cursor)
-        states = count_states(session)
-    return site.render(request, "runs.html", page=page, states=states, state=state)
+        now = site.service.clock.now()
+        page = list_runs(session, state=state, component=component, release=release, text=q, cursor=cursor, now=now)
+        states, sightings = count_states(session), look_at_running(session, now=now)
+    return site.render(request, "runs.html", page=page, states=states, state=state, sightings=sightings)
 
 
 @router.get("/runs/{run_id}")
@@ -47,7 +49,7 @@ def show(request: Request, site: SiteOf, run_id: str) -> Response:
 def find_run(site: Site, run_id: str) -> RunDetail:
     """Return a run; a 404 where there is none of that id."""
     with site.service.store.read() as session:
-        found = show_run(session, run_id)
+        found = show_run(session, run_id, now=site.service.clock.now())
     return expect(found, "run", run_id, "/runs")
 
 
@@ -57,7 +59,7 @@ def follow_log(site: SiteOf, run_id: str, name: str = "", start: int = 0) -> dic
     detail = find_run(site, run_id)
     file = find_log(detail, site.service.settings.home)
     tail = read_tail(file, max(0, start) if file.name == name else 0) if file else None
-    return {"state": detail.run.state, "log": to_plain(tail)}
+    return {"state": detail.run.state, "unseen": detail.run.unseen is not None, "log": to_plain(tail)}
 
 
 @router.get("/runs/{run_id}/outputs/{output_id}")

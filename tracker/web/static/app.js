@@ -50,7 +50,7 @@ async function followLog(log, live) {
   address.searchParams.set("start", log.dataset.start);
   const answer = await fetch(address);
   if (!answer.ok) throw new Error(String(answer.status));
-  const { state, log: part } = await answer.json();
+  const { state, unseen, log: part } = await answer.json();
   if (part) {
     const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
     if (log.dataset.name && part.name !== log.dataset.name) log.append("\n");
@@ -60,8 +60,9 @@ async function followLog(log, live) {
     document.getElementById("no-log")?.remove();
     if (atEnd) log.scrollTop = log.scrollHeight;
   }
-  if (state !== document.getElementById("state").dataset.state) { location.reload(); return false; }
-  live.textContent = "Live: new lines appear by themselves.";
+  const shown = document.getElementById("state").dataset;
+  if (state !== shown.state || String(unseen) !== shown.unseen) { location.reload(); return false; }
+  live.textContent = unseen ? "It goes on by itself when there is an answer." : "Live: new lines appear by themselves.";
   return true;
 }
 
