@@ -10,6 +10,8 @@ from jobs.ssh.login import SshLogin
 OWN_TROUBLE = 255
 _CHANGED = re.compile(r"REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed|REVOKED HOST KEY", re.I)
 _UNKNOWN = re.compile(r"no .*host key is known for|host key verification failed", re.IGNORECASE)
+_NO_KEY_FOR = re.compile(r"host key is known for (\S+)", re.IGNORECASE)
+"""The name that a key is looked for under: ~/.ssh/config may say another than the login's, or go by a third machine."""
 _DENIED = re.compile(r"permission denied \(([^)]*)\)|too many authentication failures", re.IGNORECASE)
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/=]{20,}")
 _OFFENDING = re.compile(r"Offending .*key in (\S.*:[0-9]+)")
@@ -53,7 +55,7 @@ def explain(login: SshLogin, said: str) -> HostAway | HostRefused:
     if _CHANGED.search(said):
         return HostRefused(_changed(login, said))
     if _UNKNOWN.search(said):
-        return HostRefused(_unknown(login))
+        return HostRefused(_unknown(login, said))
     if match := _DENIED.search(said):
         return HostRefused(_denied(login, said, match.group(0)))
     if _CONFIG.search(said):
@@ -78,10 +80,11 @@ def _changed(login: SshLogin, said: str) -> str:
     )
 
 
-def _unknown(login: SshLogin) -> str:
+def _unknown(login: SshLogin, said: str) -> str:
+    name = match.group(1) if (match := _NO_KEY_FOR.search(said)) else login.host
     port = f" -p {login.port}" if login.port else ""
     return (
-        f"{login} is not known: expected its host key in {_where(login)}, found none. Compare what "
+        f"{login} is not known: expected its host key (of {name}) in {_where(login)}, found none. Compare what "
         f"`ssh-keyscan{port} {login.host} | ssh-keygen -lf -` says here with `ssh-keygen -lf "
         "/etc/ssh/ssh_host_ed25519_key.pub` on the machine itself, and add the scanned line only if they are the same"
     )

@@ -42,7 +42,9 @@ def test_a_host_without_a_known_key_is_not_logged_in_to(ssh_server: SshServer, t
     login = read_login(ssh_server.url, known_hosts=tmp_path / "known", identity=ssh_server.identity)
     with pytest.raises(HostRefused) as caught:
         run(login, ["true"])
-    assert f"expected its host key in {tmp_path}/known, found none" in str(caught.value)
+    assert f"expected its host key (of [127.0.0.1]:{ssh_server.port}) in {tmp_path}/known, found none" in str(
+        caught.value
+    )
     assert "only if they are the same" in str(caught.value)
     assert (tmp_path / "known").read_text() == ""
 
