@@ -195,7 +195,7 @@ def _record(
         environment_id, flags = keep_environment(session, outputs)
         attempt: dict[str, Any] = {"outcome": outcome.value, "detail": detail, "environment_id": environment_id}
         attempt |= {"exit_code": status.exit_code if status else None, "flags": flags}
-        attempt |= {"started_at": status.started_at if status else None}
+        attempt |= times_of(status, now)
         kept = claims.end_attempt(
             session,
             claim,
@@ -216,6 +216,18 @@ def _record(
             )
             settle(session, claim.run_id)
     log.info("attempt.ended", run=claim.public_id, attempt=claim.attempt_key, outcome=outcome.value, detail=detail)
+
+
+def times_of(status: JobStatus | None, now: datetime) -> dict[str, datetime | None]:
+    """Return begin and end as told where it ran, so that its time is right whatever the clock there says.
+
+    A clock that is ahead of ours puts neither into the future.
+    """
+    if status is None or status.ended_at is None:
+        return {"started_at": status.started_at if status else None, "ended_at": now}
+    ahead = max(timedelta(0), status.ended_at - now)
+    started_at = status.started_at - ahead if status.started_at else None
+    return {"started_at": started_at, "ended_at": status.ended_at - ahead}
 
 
 def _output_row(context: Context, output: JobOutput) -> dict[str, Any]:

@@ -246,7 +246,8 @@ def end_attempt(
     ).rowcount
     if not changed:
         return False
-    session.execute(update(AttemptRow).where(col(AttemptRow.id) == claim.attempt_id).values(**attempt, ended_at=now))
+    ended = {"ended_at": now, **attempt}
+    session.execute(update(AttemptRow).where(col(AttemptRow.id) == claim.attempt_id).values(**ended))
     insert_new(session, OutputRow, [{"attempt_id": claim.attempt_id, **output} for output in outputs])
     return True
 
