@@ -17,15 +17,16 @@ from alerts.plugins import create_sink
 from alerts.protocol import Sink
 from alerts.summary_formats import to_dict
 from jobs import plugins
-from jobs.environment import capture_host, hardware_class, hardware_fingerprint
+from jobs.environment import Machine, capture_host, hardware_class, hardware_fingerprint
 from jobs.fingerprint import canonical_labels
 from jobs.measurements import Label
 from jobs.protocols import Executor, ReleaseSource
 from jobs.suite import find_suite
 from tracker.clock import Clock, SystemClock
+from tracker.engines import EngineHost, engine_options, look_at_host, other_hosts
 from tracker.errors import UserError
 from tracker.pipeline import requests
-from tracker.pipeline.context import Context, NotesSource, Place
+from tracker.pipeline.context import CONTAINERS, Context, NotesSource, Place, place_of
 from tracker.pipeline.exclusions import exclude, include
 from tracker.pipeline.reports import summaries_of
 from tracker.pipeline.statistics import OwnStatistics, Statistics, StatisticsProcess
@@ -43,7 +44,12 @@ class App:
         self.settings = settings
         self.clock = clock or SystemClock()
         self.statistics = statistics or OwnStatistics()
-        self._executors: dict[str, Executor] = {}
+        self._executors: dict[tuple[str, str], Executor] = {}
+
+    @property
+    def owner(self) -> str:
+        """Return what names this service in leases, and as the one that uses other hosts."""
+        return f"{socket.gethostname()}:{self.settings.home}"
 
     @cached_property
     def store(self) -> Store:
@@ -57,13 +63,15 @@ class App:
             store=self.store,
             settings=self.settings,
             clock=self.clock,
-            owner=f"{socket.gethostname()}:{self.settings.home}",
+            owner=self.owner,
             statistics=self.statistics,
             place=lambda: self.place,
+            places=self.places,
             find_suite=self.find_suite,
             open_source=self.open_source,
             open_release_notes=self.open_release_notes,
             open_executor=self.open_executor,
+            look_at=self.look_at,
             open_sink=self.open_sink,
             sink_is_set_up=self.sink_is_set_up,
             render=render_chart,
@@ -90,7 +98,42 @@ class App:
             hardware_fingerprint=name,
             gpus=tuple(gpu.product for gpu in host.gpus),
             memory_bytes=host.memory_bytes,
+            name=host_name,
+            containers=self.settings.docker.is_here,
         )
+
+    @cached_property
+    def engine_hosts(self) -> dict[str, EngineHost]:
+        """Return the other machines that containers run on, known to the store from now on."""
+        found = {host.name: host for host in other_hosts(self.settings.docker)}
+        if self.place.name in found:
+            raise UserError(
+                f"docker.hosts: {self.place.name!r} is the name of this machine, which listed hosts must not have; "
+                "its own engine is docker.engine = unix://..."
+            )
+        now = self.clock.now()
+        with self.store.write() as session:
+            hosts.leave_hosts(session, served_by=self.owner, but=found, now=now)
+            for name, host in found.items():
+                unknown = partial(hosts.unknown_class, session, name)
+                engine = host.address
+                hosts.serve_host(
+                    session, slug=name, engine=engine, served_by=self.owner, unknown_class=unknown, now=now
+                )
+        return found
+
+    def places(self) -> tuple[Place, ...]:
+        """Return every host that this service measures on, this machine first, as the store knows them now."""
+        others = self.engine_hosts
+        if not others:
+            return (self.place,)
+        with self.store.read() as session:
+            served = hosts.served_hosts(session, served_by=self.owner)
+        return (self.place, *(place_of(one, tells=others[one.name].is_ssh) for one in served if one.name in others))
+
+    def look_at(self, place: Place) -> Machine | None:
+        """Return what is seen of another host; None where only its engine answers. JobsError where nothing does."""
+        return look_at_host(self.engine_hosts[place.name])
 
     def find_suite(self, name: str) -> Path:
         """Return the file of the suite with this name; UserError with the near match."""
@@ -115,16 +158,24 @@ class App:
 
         return open_release_notes(entry, cache=self.settings.home / "cache" / "release_notes")
 
-    def open_executor(self, name: str) -> Executor:
-        """Return the executor of this name; all its attempts lie under the home folder."""
-        if name not in self._executors:
-            home = self.settings.home
-            options = self._executor_options(name)
-            module = plugins.load("executor", name)
-            self._executors[name] = module.create(options, folder=home / "attempts", cache=home / "cache")
-        return self._executors[name]
+    def open_executor(self, name: str, place: Place | None) -> Executor:
+        """Return the executor of this name on a host, None for one that is not used any more.
 
-    def _executor_options(self, name: str) -> dict[str, object]:
+        All attempts lie under the home folder.
+        """
+        host = "" if place is None or place.is_here else place.name
+        folder = self.settings.home / "attempts"
+        if place is None and name == CONTAINERS:
+            from jobs.executors.docker_engine import forsake
+
+            return forsake(folder)
+        if (name, host) not in self._executors:
+            module = plugins.load("executor", name)
+            options = self._executor_options(name, host)
+            self._executors[name, host] = module.create(options, folder=folder, cache=self.settings.home / "cache")
+        return self._executors[name, host]
+
+    def _executor_options(self, name: str, host: str) -> dict[str, object]:
         if name == "replay":
             return {"recordings": str(self.settings.recordings)}
         if name in ("local", "slurm"):
@@ -134,11 +185,16 @@ class App:
             return {**more, "index_url": lambda: configured_index() or ""}
         if name == "kubernetes":
             return self.settings.kubernetes.model_dump()
-        if name == "docker_engine":
-            from tracker.engines import engine_options
-
-            return engine_options(self.settings)
+        if name == CONTAINERS:
+            other = self.engine_hosts[host] if host else None
+            return engine_options(self.settings, other, partial(self._known_hardware, host) if host else None)
         return {}
+
+    def _known_hardware(self, host: str) -> dict[str, Label] | None:
+        """Return the labels of another host's hardware class; None where nobody has said or seen what it has."""
+        with self.store.read() as session:
+            served = hosts.served_hosts(session, served_by=self.owner)
+        return next((dict(one.labels) for one in served if one.name == host and one.is_known), None)
 
     def sink_is_set_up(self, name: str) -> bool:
         """Return whether the settings that the sink needs are filled in."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +20,7 @@ from tracker.logs import EventLog
 from tracker.pipeline.analyze import analyze
 from tracker.pipeline.deliver import deliver
 from tracker.pipeline.execute import advance, put_back, recover
+from tracker.pipeline.hosts import look_at_others
 from tracker.pipeline.ingest import ingest
 from tracker.pipeline.notify import notify
 from tracker.pipeline.plan import plan
@@ -30,12 +32,17 @@ log = EventLog(__name__)
 
 LOOK_EVERY_S = 60.0
 """Between two looks at what is due; sources that are asked more often are looked at as often."""
+HOSTS_EVERY_S = 30.0
+"""Between two looks at hosts on other machines on which nothing runs."""
 WORK_EVERY_S = 2.0
 POLL_EVERY_S = 0.2
 POLLS_A_JUDGEMENT = 10
 """Looks at running benchmarks between two looks at what they left."""
 JUDGE_EVERY_S = 10.0
 """Between two looks at what people did meanwhile (triage, ingest), while nothing runs."""
+CLOCK_LOOK_EVERY_S = 5.0
+CLOCK_SET_S = 30.0
+"""A clock that goes so far from the time that passes was set, by hand or after a sleep of the machine."""
 REST_AFTER_ROUNDS = 3
 """Rounds of judging without news after which the statistics give their memory back."""
 
@@ -62,9 +69,12 @@ class Daemon:
         self._every("look", min(LOOK_EVERY_S, self._app.settings.watch_every_s), self.look)
         if self._app.settings.release_notes:
             self._every("read_notes", LOOK_EVERY_S, self.read_notes)
+        if len(self._app.places()) > 1:
+            self._every("look_at_hosts", HOSTS_EVERY_S, self.look_at_hosts)
         self._every("work", WORK_EVERY_S, self.work)
         self._every("judge", JUDGE_EVERY_S, self.judge)
         self._scheduler.start()
+        threading.Thread(target=self._mind_the_clock, daemon=True).start()
         log.info("daemon.started", home=self._app.settings.home, suites=",".join(self._app.settings.suites))
 
     def stop(self) -> None:
@@ -109,6 +119,12 @@ class Daemon:
             except JobsError as error:
                 log.warning("release_notes.failed", component=entry.component, why=str(error))
 
+    def look_at_hosts(self) -> None:
+        """Look at the other hosts; by itself, so that none that is away holds up what runs on the rest."""
+        if look_at_others(self._app.context):
+            self._soon("look")
+        self._soon("work")
+
     def work(self) -> None:
         """Run benchmarks until none is left."""
         polls = 0
@@ -137,7 +153,18 @@ class Daemon:
         self._soon(name)
 
     def _soon(self, name: str) -> None:
-        self._scheduler.modify_job(name, next_run_time=self._app.clock.now())
+        self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))  # the scheduler's own clock
+
+    def _mind_the_clock(self) -> None:
+        """Have every step called soon after the clock was set: set back, the scheduler would wait until it is there."""
+        before = self._app.clock.now().timestamp() - time.monotonic()
+        while not self._stopping.wait(CLOCK_LOOK_EVERY_S):
+            now = self._app.clock.now().timestamp() - time.monotonic()
+            if abs(now - before) > CLOCK_SET_S:
+                log.warning("clock.set", by_s=round(now - before))
+                for job in self._scheduler.get_jobs():
+                    self._soon(job.id)
+            before = now
 
     def _guarded(self, name: str, call: Callable[[], None]) -> None:
         """Call one step, and note while it is at work; do nothing once the daemon stops."""

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
+
 from jobs.errors import TryLater, UserError
 from jobs.executors._attempts import Attempt, check_job, check_key, job_to_json, open_attempts, read, write_once
 from jobs.executors._attempts import replace as replace_file
@@ -20,6 +22,7 @@ from jobs.executors._commands import last_line
 from jobs.executors._engine_carrier import EXECUTOR
 from jobs.executors._engine_client import Engine, EngineAway, EngineRefused, connect
 from jobs.executors._engine_container import attempt_of, container_name, home_label
+from jobs.executors._engine_gone import GoneEngine
 from jobs.executors._engine_images import image_of, login_header
 from jobs.executors._engine_options import EngineOptions, read_options
 from jobs.executors._engine_patience import AWAY
@@ -66,6 +69,11 @@ def create(options: Mapping[str, object], *, folder: Path, cache: Path) -> Execu
     )
 
 
+def forsake(folder: Path) -> Executor:
+    """Return what ends the attempts in `folder` whose engine is not in the settings any more."""
+    return GoneEngine(folder=folder.resolve())
+
+
 def describe_engine(options: Mapping[str, object]) -> str:
     """Return which engine answers and with how much room for images; TryLater where none does."""
     checked = read_options(options, uv=None)
@@ -80,6 +88,16 @@ def describe_engine(options: Mapping[str, object]) -> str:
     if room.free_bytes < checked.min_free_bytes:
         raise TryLater(f"{found}: {free}, images are pulled from {checked.min_free_bytes / 1e9:g} GB on (min_free_gb)")
     return f"{found}, {free}"
+
+
+def ask_engine(options: Mapping[str, object], *, within_s: float) -> None:
+    """Return when the engine of these options answers; TryLater where it does not in time, UserError where it cannot.
+
+    A tunnel that has to be made first takes its own time.
+    """
+    with closing(connect(read_options(options, uv=None).address)) as engine:
+        engine.client.timeout = httpx.Timeout(within_s)
+        engine.version()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -53,7 +53,9 @@ def test_what_stands_in_the_settings_reaches_the_executor(home: Path, monkeypatc
     assert options["secrets"] == {"HF_TOKEN": "hf_0123"}
     assert options["login"]("nvcr.io/nvidia/tensorrt-llm/release:1.0.0") == ("$oauthtoken", "nvapi-1")
     assert options["login"]("vllm/vllm-openai:v0.20.1") is None
-    assert "hf_0123" not in repr(App(settings).open_executor("docker_engine"))
+    app = App(settings)
+    assert "hf_0123" not in repr(app.open_executor("docker_engine", app.place))
+    app.close()
 
 
 def test_a_login_that_docker_keeps_is_used_where_the_settings_have_none(home: Path):

@@ -41,12 +41,10 @@ def uncollected() -> Iterator[None]:
 
 def note_queued(app: App) -> None:
     """Say when what was just queued waits: for a daemon that does not run, or for a host that starts nothing now."""
-    from tracker.store.standing import standing_of
+    from tracker.pipeline.hosts import standstill
 
     if not app.daemon_state()["running"]:
         note("queued; no daemon is running, start one with `tracker serve`")
-    now, host_id = app.clock.now(), app.place.host_id
-    with app.store.read() as session:
-        why = standing_of(session, host_id, now=now).obstacle(now)
+    why = standstill(app.context)
     if why:
         note(f"queued; it waits: {why}")

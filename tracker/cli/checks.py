@@ -8,8 +8,10 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import alerts.errors
@@ -23,8 +25,9 @@ from tracker.app import App, open_app
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
 from tracker.engines import describe_engine
-from tracker.pipeline.gate import look
-from tracker.pipeline.plan import obstacle, service_problem
+from tracker.pipeline.context import CONTAINERS, Place
+from tracker.pipeline.gate import Sighting, look
+from tracker.pipeline.plan import fit_places
 from tracker.pipeline.release_notes import match_releases
 from tracker.pipeline.watch import Watched, source_of, watched_sources
 from tracker.setting_tables import ReleaseNotesSettings
@@ -69,7 +72,13 @@ def check_all(tell: Callable[[str], None]) -> list[Check]:
         return [*checks, Check(name="settings", state="fail", found=str(error), cure=cure)]
     checks.append(check_settings(app.settings, settings_file()))
     try:
-        checks += [check_store(app), *check_running(app), check_host(app), *check_suites(app, tell)]
+        checks += [
+            check_store(app),
+            *check_running(app),
+            check_host(app),
+            *check_other_hosts(app, tell),
+            *check_suites(app, tell),
+        ]
         checks += [check_port(app), check_slack(app, tell)]
     finally:
         app.close()
@@ -207,7 +216,7 @@ def check_host(app: App) -> Check:
         with app.store.read() as session:
             host = standing_of(session, host_id, now=now)
             own_runs = count_running(session, host_id)
-        health = look(app.context, own_runs=own_runs)
+        health = look(app.context, app.place, own_runs=own_runs)
     except PROBLEMS as error:
         return Check(name="host", state="fail", found=str(error), cure="put it right, or set another TRACKER_HOME")
     name = host.slug
@@ -221,6 +230,41 @@ def check_host(app: App) -> Check:
         cure = "runs are refused until that is put right; `tracker hosts check` looks again"
         return Check(name="host", state="warn", found=f"not fit: {found}", cure=cure)
     return ok("host", f"{name} starts runs" + (", not all of its state can be seen" if health.unknown else ""))
+
+
+def check_other_hosts(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
+    """Yield of each other host whether it answers, starts runs and is fit; all are asked at once."""
+    try:
+        others = [place for place in app.places() if not place.is_here]
+    except PROBLEMS as error:
+        yield Check(name="hosts", state="fail", found=str(error), cure="correct [[docker.hosts]] in the settings")
+        return
+    if others:
+        tell(f"asking {count(len(others), 'other host')} ...")
+        with ThreadPoolExecutor(max_workers=len(others)) as pool:
+            yield from pool.map(partial(check_other_host, app), others)
+
+
+def check_other_host(app: App, place: Place) -> Check:
+    """Return whether another host answers, starts runs and is fit to measure on."""
+    name, now = f"host {place.name}", app.clock.now()
+    try:
+        with app.store.read() as session:
+            host, own_runs = standing_of(session, place.host_id, now=now), count_running(session, place.host_id)
+        found = describe_engine(app.settings, app.engine_hosts[place.name])
+        health = look(app.context, place, own_runs=own_runs, seen=Sighting(machine=app.look_at(place)))
+    except PROBLEMS as error:
+        cure = "put that right, or correct its entry in the settings; until then it starts nothing, other hosts do"
+        return Check(name=name, state="fail", found=str(error), cure=cure)
+    if host.away_since is None and (why := host.obstacle(now)):
+        return Check(name=name, state="warn", found=f"starts nothing: {why}", cure=f"`tracker hosts show {place.name}`")
+    if health.refusals:
+        words = "; ".join(one.words for one in health.refusals)
+        return Check(name=name, state="warn", found=f"not fit: {words}", cure="runs are refused until that is right")
+    if place.gpus is None and not place.tells:
+        cure = f"name it: `tracker hosts add {place.name} --gpu NAME --gpus N`, or --cpu NAME --cores N"
+        return Check(name=name, state="warn", found=f"{found}; its hardware is unknown", cure=cure)
+    return ok(name, found + (", not all of its state can be seen" if health.unknown else ""))
 
 
 def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
@@ -241,26 +285,22 @@ def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
             yield Check(name=f"suite {name}", state="fail", found=str(error), cure=cure)
             continue
         yield check_suite(app, suite)
-        if suite.run.executor == "docker_engine":
+        if suite.run.executor == CONTAINERS and app.settings.docker.is_here:
             yield check_engine(app)
         tell(f"asking for the releases of {suite.component} ...")
         yield check_source(app, source_of(suite))
 
 
 def check_suite(app: App, suite: Suite) -> Check:
-    """Return whether this host has what a suite needs."""
-    place = None
-    with suppress(*PROBLEMS):
-        place = app.place
+    """Return whether a host has what a suite needs, and which."""
     try:
-        problem = None
-        if place is not None:
-            problem = obstacle(suite, app.settings, place) or service_problem(app.context, suite)
+        places, problem = fit_places(app.context, suite)
     except PROBLEMS as error:
         return Check(name=f"suite {suite.name}", state="fail", found=str(error), cure="correct it in the settings")
     if problem:
         return Check(name=f"suite {suite.name}", state="warn", found=problem, cure="run it on another host")
-    return ok(f"suite {suite.name}", f"{suite.title}, runs here")
+    where = ", ".join("here" if place.is_here else f"on {place.name}" for place in places)
+    return ok(f"suite {suite.name}", f"{suite.title}, runs {where}")
 
 
 def check_engine(app: App) -> Check:

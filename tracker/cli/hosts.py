@@ -14,6 +14,7 @@ from tracker.cli.output import note, write, write_json, write_table
 
 if TYPE_CHECKING:
     from tracker.app import App
+    from tracker.pipeline.context import Place
 
 Name = Annotated[str, typer.Argument(help="Host, by its name in `tracker hosts list`.")]
 NameOrHere = Annotated[str | None, typer.Argument(help="Host, by its name.", show_default="this machine")]
@@ -69,9 +70,10 @@ def show(name: Name, as_json: Json = False) -> None:
 
 
 def check(name: NameOrHere = None, fail_on: FailOn = None, as_json: Json = False) -> None:
-    """Probe this machine's hardware and health.
+    """Probe a host's hardware and health.
 
-    It says whether the machine is fit to measure on now. Of another host, show what was captured there last.
+    It says whether this machine, or one whose engine is reached from here, is fit to measure on now. Of another host,
+    show what was captured there last.
     JSON: `host`, `here`, `hardware`, `labels`, `state`, `driver`, `findings` (`name`, `state`, `found`, `wanted`,
     `lasting`); of another host `captured_at` and `captured`.
     """
@@ -80,31 +82,34 @@ def check(name: NameOrHere = None, fail_on: FailOn = None, as_json: Json = False
     if fail_on not in (None, "unknown", "refused"):
         raise UserError(f"--fail-on: expected unknown or refused, found {fail_on!r}")
     with opened() as app:
-        from tracker.pipeline.hosts import name_here
+        from tracker.pipeline.hosts import name_here, place_named
 
-        here = name_here(app.context)
-        if name is not None and name != here:
-            _check_elsewhere(app, name, as_json)
+        chosen = name or name_here(app.context)
+        place = place_named(app.context, chosen)
+        if place is None:
+            _check_elsewhere(app, chosen, as_json)
             return
-        state = _check_here(app, here, as_json)
+        state = _check_place(app, place, chosen, as_json)
     if fail_on and (state == "refused" or state == fail_on):
         raise typer.Exit(BAD_NEWS)
 
 
-def _check_here(app: App, here: str, as_json: bool) -> str:
+def _check_place(app: App, place: Place, name: str, as_json: bool) -> str:
     from tracker.app import whoami
-    from tracker.pipeline.hosts import look_here
+    from tracker.pipeline.hosts import look_here, look_there
 
-    health = look_here(app.context, who=whoami())
-    item = _find(app, here).host
+    health = look_here(app.context, who=whoami()) if place.is_here else look_there(app.context, place, who=whoami())
+    item = _find(app, name).host
     if as_json:
-        about = {"host": here, "here": True, "hardware": item.hardware, "labels": item.labels}
+        about = {"host": name, "here": place.is_here, "hardware": item.hardware, "labels": item.labels}
         write_json({**about, **health.to_json()})
     else:
-        write(f"{here}: this machine, {item.hardware}")
+        write(f"{name}: {'this machine' if place.is_here else item.engine}, {item.hardware}")
         write_findings(health.findings)
         if item.obstacle:
             note(f"it starts nothing: {item.obstacle}")
+        if place.gpus is None and not place.tells:
+            note(f"its hardware is unknown; name it with `tracker hosts add {name} --gpu NAME --gpus N`")
     return health.state
 
 

@@ -17,6 +17,8 @@ COLUMNS = (
     Column(title="hardware", give=True),
     Column(title="slots", right=True),
     Column(title="waiting", right=True, drop=True),
+    Column(title="engine", drop=True),
+    Column(title="reach"),
     Column(title="pools", drop=True),
     Column(title="health"),
     Column(title="looked at", drop=True),
@@ -46,7 +48,8 @@ def host_row(one: HostItem) -> tuple[object, ...]:
     """Return the cells of a host."""
     slots, pools = f"{one.running}/{one.slots}", ", ".join(one.pools)
     health = one.health or "never looked at"
-    return one.name, one.state, one.hardware, slots, one.waiting, pools, health, one.health_at, one.obstacle
+    cells = (one.name, one.state, one.hardware, slots, one.waiting, one.engine, one.reach)
+    return *cells, pools, health, one.health_at, one.obstacle
 
 
 def write_findings(findings: Sequence[FindingLine]) -> None:
@@ -65,6 +68,15 @@ def _set_by(host: HostItem) -> str:
     return f", by {host.by} at {format_time(host.since)}" + (f": {host.why}" if host.why else "")
 
 
+def describe_reach(host: HostItem) -> str:
+    """Return whether a host on another machine answers, since when, and why not."""
+    if host.reach == "away":
+        return f"away since {format_time(host.reach_since)}: {host.away_why}"
+    if host.reach == "answers":
+        return f"answered at {format_time(host.reach_since)}"
+    return "not asked yet"
+
+
 def write_host(detail: HostDetail) -> None:
     """Print everything that is known of a host."""
     host = detail.host
@@ -73,12 +85,14 @@ def write_host(detail: HostDetail) -> None:
     write(f"hardware {host.hardware} ({labels})")
     pools = f", pools {', '.join(host.pools)}" if host.pools else ", in no pool"
     write(f"slots {host.running} of {host.slots} in use, {host.waiting} runs wait{pools}")
+    if host.engine or host.reach:
+        write(f"engine {host.engine or 'none any more'}, {describe_reach(host)}")
     write(f"last run {format_time(host.last_run_at)}")
     if detail.findings:
         write(f"health at {format_time(host.health_at)}: {host.health}")
         write_findings(detail.findings)
     else:
-        write("health: nobody has looked yet; `tracker hosts check` looks at this machine")
+        write(f"health: nobody has looked yet; `tracker hosts check {host.name}` looks")
     if host.refusal:
         write(f"last refusal {format_time(host.refused_at)}: {host.refusal}")
     for window in detail.windows:

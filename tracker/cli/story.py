@@ -10,10 +10,10 @@ from tracker.app import App
 from tracker.cli.estimate import FirstSet, Pace, planned_runs
 from tracker.cli.output import format_duration
 from tracker.cli.results import lay_out_results
-from tracker.pipeline.plan import hardware_problem, service_problem
+from tracker.pipeline.hosts import standstill
+from tracker.pipeline.plan import fit_places
 from tracker.pipeline.watch import source_of
 from tracker.store import catalog, series
-from tracker.store.standing import standing_of
 from tracker.store.views.overview import SourceView, list_sources
 from tracker.store.views.sightings import look_at_running
 
@@ -66,10 +66,9 @@ class Story:
     def _tell_source(self, suite: Suite) -> bool:
         """Say what became of looking for releases; return whether some are known."""
         name = source_of(suite).name
-        if problem := hardware_problem(suite, self._app.place):
-            self._once(f"{suite.name}: {problem}; its runs wait for a host that has it")
-        elif problem := service_problem(self._app.context, suite):
-            self._once(f"{suite.name}: {problem}")
+        places, problem = fit_places(self._app.context, suite)
+        if not places:
+            self._once(f"{suite.name}: {problem}; its runs wait for a host that fits")
         with self._app.store.read() as session:
             source = next((one for one in list_sources(session) if one.source == name), None)
             component = catalog.known_component(session, suite.component)
@@ -133,10 +132,8 @@ class Story:
             return look_at_running(session, now=now).words(now)
 
     def _host_obstacle(self) -> str | None:
-        """Return why this host starts nothing now; None where it does."""
-        host_id, now = self._app.place.host_id, self._app.clock.now()
-        with self._app.store.read() as session:
-            return standing_of(session, host_id, now=now).obstacle(now)
+        """Return why no host that the suites are measured on starts anything now; None where one does."""
+        return standstill(self._app.context, [suite.run.executor for suite in self._suites])
 
     def _tell_result(self, suites: Sequence[Suite], first: FirstSet) -> None:
         self._show("")

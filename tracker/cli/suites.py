@@ -123,13 +123,13 @@ def plan(suite: SuiteName, as_json: Json = False) -> None:
     from jobs.suite import plan as plan_suite
     from tracker.cli.starting import describe_size
     from tracker.cli.wanted import wanted_releases
-    from tracker.pipeline.plan import configs_here
+    from tracker.pipeline.plan import configs_somewhere
     from tracker.pipeline.suites import PYTHON_MINOR
 
     with opened() as app:
         read = load_suite(app.find_suite(suite))
         work = plan_suite(read, python_minor=PYTHON_MINOR, choice=app.settings.choices.get(read.name, {}))
-        here = configs_here(read, app.settings, app.place)
+        here = configs_somewhere(app.context, read)
         elsewhere = len(work.configs) - len(here)
         releases = wanted_releases(app, read)
     if as_json:

@@ -6,22 +6,25 @@ tables. An attempt's key is stored before anything starts, and an executor runs 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from jobs.errors import JobsError, TryLater, UserError
-from jobs.protocols import JobOutcome, JobOutput, JobState, JobStatus
+from jobs.protocols import Executor, JobOutcome, JobOutput, JobState, JobStatus
 from tracker.logs import EventLog
-from tracker.pipeline.context import Context
+from tracker.pipeline.context import Context, Place
 from tracker.pipeline.environments import keep_environment
-from tracker.pipeline.gate import admits
+from tracker.pipeline.gate import admits, see_others
+from tracker.pipeline.plan import service_problem
 from tracker.pipeline.settle import settle
 from tracker.pipeline.sightings import note_seen, note_unseen
 from tracker.pipeline.suites import job_of, read_suite_text, suite_of
 from tracker.store import audit, catalog, claims, runs
-from tracker.store.claims import Claim
+from tracker.store.claims import Claim, Waiting
 from tracker.store.sightings import save_wait
 
 log = EventLog(__name__)
@@ -41,17 +44,19 @@ LONGEST_RETRY_WAIT_S = 1800.0
 
 def recover(context: Context) -> int:
     """Take over what this daemon's earlier life left running, and end attempts that no run knows; return how many."""
-    place, now = context.place(), context.clock.now()
+    places, now = context.places(), context.clock.now()
     with context.store.write() as session:
-        taken = claims.take_over(session, owner=context.owner, host_id=place.host_id, lease=_lease(context), now=now)
+        host_ids = [place.host_id for place in places]
+        taken = claims.take_over(session, owner=context.owner, host_ids=host_ids, lease=_lease(context), now=now)
     alive = frozenset(claim.attempt_key for claim in _claims(context))
     with context.store.read() as session:
         used = {read_suite_text(text, file).run.executor for text, file in catalog.suite_texts(session)}
-    for name in ("local", *sorted(used - {"local"})):  # all share a folder: first the one that knows about processes
+    names = ("local", *sorted(used - {"local"}))  # all share a folder: first the one that knows about processes
+    for name, place in [(name, place) for name in names for place in places if place.takes(name)]:
         try:
-            swept = context.open_executor(name).sweep(alive)
+            swept = context.open_executor(name, place).sweep(alive)
         except JobsError as error:
-            log.warning("executor.not_swept", executor=name, why=str(error))
+            log.warning("executor.not_swept", executor=name, host=place.name or None, why=str(error))
             continue
         for key in swept:
             log.warning("attempt.swept", attempt=key)
@@ -61,12 +66,11 @@ def recover(context: Context) -> int:
 
 
 def advance(context: Context) -> int:
-    """Look at every run in hand once, start another where a slot is free; return how many are in hand now."""
+    """Look at every run in hand once, start others where slots are free; return how many are in hand now."""
     held = [claim for claim in _claims(context) if not _look_at(context, claim)]
     _renew(context, held)
-    while (claim := _claim(context, len(held))) is not None:
-        if not _start(context, claim):
-            held.append(claim)
+    while claimed := _claim_each(context, held):
+        held += [claim for claim in claimed if not _start(context, claim)]
     return len(held)
 
 
@@ -78,7 +82,7 @@ def put_back(context: Context) -> int:
     back = 0
     for claim in _claims(context):
         try:
-            executor = context.open_executor(_executor_name(claim))
+            executor = _executor(context, claim)
             executor.cancel(claim.attempt_key)
             executor.abandon(claim.attempt_key)
         except JobsError as error:
@@ -94,24 +98,54 @@ def _claims(context: Context) -> list[Claim]:
         return claims.owned_claims(session, owner=context.owner)
 
 
-def _claim(context: Context, own_runs: int) -> Claim | None:
-    """Return the next run where this machine is fit for it; one that is refused stays in the queue with the reason."""
-    place, now = context.place(), context.clock.now()
-    here = {"host_id": place.host_id, "hardware_class_id": place.hardware_class_id}
+def _claim_each(context: Context, held: Sequence[Claim]) -> list[Claim]:
+    """Return the next run of each host that is fit for one; one that is refused stays in the queue with the reason."""
+    places, now = context.places(), context.clock.now()
     with context.store.read() as session:
-        waiting = claims.next_waiting(session, **here, now=now)
-    if waiting is None or not admits(context, waiting, own_runs=own_runs):
-        return None
+        waiting = {
+            place: claims.next_waiting(
+                session,
+                host_id=place.host_id,
+                hardware_class_id=place.hardware_class_id,
+                now=now,
+                suits=partial(_suits, context, place) if len(places) > 1 else None,
+            )
+            for place in places
+        }
+    wanted = [(place, run) for place, run in waiting.items() if run is not None]
+    seen = see_others(context, [place for place, _ in wanted if not place.is_here])
+    on = Counter(claim.host_id for claim in held)
+    return [
+        claim
+        for place, run in wanted
+        if admits(context, place, run, own_runs=on[place.host_id], seen=seen.get(place.host_id))
+        and (claim := _claim(context, place, run)) is not None
+    ]
+
+
+def _suits(context: Context, place: Place, text: str, file: str) -> bool:
+    """Return whether a host may measure a suite: its executor reaches it, and it is in the pool that is asked for."""
+    suite = read_suite_text(text, file)
+    return place.takes(suite.run.executor) and service_problem(context, suite, place) is None
+
+
+def _claim(context: Context, place: Place, run: Waiting) -> Claim | None:
     with context.store.write() as session:
         return claims.claim_next(
-            session, owner=context.owner, **here, lease=_lease(context), now=now, run_id=waiting.run_id
+            session,
+            owner=context.owner,
+            host_id=place.host_id,
+            hardware_class_id=place.hardware_class_id,
+            lease=_lease(context),
+            now=context.clock.now(),
+            run_id=run.run_id,
         )
 
 
 def _start(context: Context, claim: Claim) -> bool:
     """Start a claimed run; return whether it has ended already because it cannot be started."""
     try:
-        context.open_executor(_executor_name(claim)).start(job_of(claim))
+        _executor(context, claim).start(job_of(claim))
     except (JobsError, OSError) as error:
         _forget(context, claim)
         _end(context, claim, JobStatus(state=JobState.ENDED, outcome=JobOutcome.INFRA_FAILED, detail=str(error)), ())
@@ -123,7 +157,7 @@ def _start(context: Context, claim: Claim) -> bool:
 def _forget(context: Context, claim: Claim) -> None:
     """Make sure that an attempt whose start failed halfway does not go on by itself."""
     with suppress(JobsError, OSError):
-        context.open_executor(_executor_name(claim)).cancel(claim.attempt_key)
+        _executor(context, claim).cancel(claim.attempt_key)
 
 
 def _look_at(context: Context, claim: Claim) -> bool:
@@ -140,7 +174,7 @@ def _look_at(context: Context, claim: Claim) -> bool:
 
 def _follow(context: Context, claim: Claim) -> bool:
     """Poll one run and do what its state asks for; return whether it has ended."""
-    executor = context.open_executor(_executor_name(claim))
+    executor = _executor(context, claim)
     if claim.cancel_requested_by:
         executor.cancel(claim.attempt_key)
         executor.abandon(claim.attempt_key)
@@ -255,5 +289,8 @@ def _lease(context: Context) -> timedelta:
     return timedelta(seconds=context.settings.lease_s)
 
 
-def _executor_name(claim: Claim) -> str:
-    return suite_of(claim).run.executor
+def _executor(context: Context, claim: Claim) -> Executor:
+    """Return what carries a claimed run out, on the host that it was claimed for."""
+    name = suite_of(claim).run.executor
+    place = next((one for one in context.places() if one.host_id == claim.host_id and one.takes(name)), None)
+    return context.open_executor(name, place)

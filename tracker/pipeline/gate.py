@@ -1,4 +1,4 @@
-"""gate: is this machine fit to measure on now, and what becomes of the run that would start when it is not.
+"""gate: is a host fit to measure on now, and what becomes of the run that would start when it is not.
 
 A refusal holds the host for a while, so that one run waits and not the whole queue. What no waiting heals, and what
 was refused too often in a row, cordons the host until a person has looked.
@@ -7,18 +7,22 @@ was refused too often in a row, cordons the host until a person has looked.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
-from jobs.environment import Health, Wanted, judge_health, look_at_machine
+from jobs.environment import Finding, Health, Machine, Wanted, judge_health, look_at_machine
+from jobs.errors import JobsError
 from jobs.suite import Suite
 from tracker.logs import EventLog
-from tracker.pipeline.context import Context
+from tracker.pipeline.context import Context, Place
 from tracker.pipeline.plan import ELSEWHERE
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import read_suite_text
 from tracker.setting_tables import HealthSettings
-from tracker.settings import Settings
-from tracker.store import audit, claims, standing
+from tracker.store import audit, claims, hosts, standing
 from tracker.store.claims import Waiting
 from tracker.store.engine import Session
 from tracker.store.tables import HostRow
@@ -28,38 +32,94 @@ log = EventLog(__name__)
 GATE = "health gate"
 """Who cordons a host, in its state and in the audit."""
 LONGEST_WAIT_S = 1800.0
+UNSEEN = Health(
+    findings=(
+        Finding(name="engine", state="ok", found="answers"),
+        Finding(
+            name="machine", state="unknown", found="can be looked at by ssh only, and its engine is reached otherwise"
+        ),
+    ),
+    driver=None,
+    gpus=0,
+)
+"""How another host is of which only the engine answers."""
 _BYTES = 1_000_000_000
 
 
-def admits(context: Context, waiting: Waiting, *, own_runs: int) -> bool:
-    """Return whether this machine may start the run now; a refusal is kept with the run and the host.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """What came of looking at another host."""
 
-    `own_runs` is how many of the service's own are on it already.
+    machine: Machine | None = None
+    """None where only its engine answers, and where nothing does."""
+    away: str = ""
+    """Why nothing does; empty where something does."""
+
+
+def admits(context: Context, place: Place, waiting: Waiting, *, own_runs: int, seen: Sighting | None = None) -> bool:
+    """Return whether a host may start the run now; a refusal is kept with the run and the host.
+
+    `own_runs` is how many of the service's own are on it already, `seen` what was seen of it where it is another.
     """
     settings = context.settings
-    if not settings.health.gate or not measured_here(read_suite_text(waiting.suite_text, waiting.suite_file), settings):
+    if seen is not None and not keep_reach(context, place, seen):
+        return False
+    if not settings.health.gate or not measured_here(read_suite_text(waiting.suite_text, waiting.suite_file)):
         return True
-    health = look(context, own_runs=own_runs)
+    health = look(context, place, own_runs=own_runs, seen=seen)
     now = context.clock.now()
     with context.store.write() as session:
-        keep_health(session, context.place().host_id, health, who=context.owner, now=now)
+        keep_health(session, place.host_id, health, who=context.owner, now=now)
         if health.state != "refused":
             return True
-        _refuse(context, session, waiting, health, now=now)
+        _refuse(context, session, place, waiting, health, now=now)
     return False
 
 
-def measured_here(suite: Suite, settings: Settings) -> bool:
-    """Return whether a suite's runs load this machine: not those that are replayed, or run on other machines."""
-    if suite.run.executor == "docker_engine":
-        return settings.docker.engine.startswith("unix:")
+def measured_here(suite: Suite) -> bool:
+    """Return whether a suite's runs load the host that starts them: not those that are replayed, or in a cluster."""
     return suite.run.executor not in ELSEWHERE
 
 
-def look(context: Context, *, own_runs: int = 0) -> Health:
-    """Return how fit this machine is now."""
-    sight = look_at_machine(context.settings.home)
-    gpus = len(context.place().gpus)
+def see_others(context: Context, places: Sequence[Place]) -> dict[int, Sighting]:
+    """Return what is seen of other hosts now, by host; all are looked at at once, so that no one holds up the rest."""
+    if not places:
+        return {}
+    with ThreadPoolExecutor(max_workers=len(places), thread_name_prefix="look") as pool:
+        return dict(zip((place.host_id for place in places), pool.map(partial(_see, context), places), strict=True))
+
+
+def _see(context: Context, place: Place) -> Sighting:
+    try:
+        return Sighting(machine=context.look_at(place))
+    except (JobsError, OSError) as error:
+        return Sighting(away=str(error))
+
+
+def keep_reach(context: Context, place: Place, seen: Sighting) -> bool:
+    """Keep whether another host answers, told once each time that changes; return whether it does."""
+    now = context.clock.now()
+    with context.store.write() as session:
+        if seen.away:
+            news = hosts.note_away(session, place.host_id, why=seen.away, now=now)
+        else:
+            news = hosts.note_answer(session, place.host_id, now=now)
+    if news and seen.away:
+        log.warning("host.away", host=place.name, why=seen.away)
+    elif news:
+        log.info("host.answers", host=place.name)
+    return not seen.away
+
+
+def look(context: Context, place: Place, *, own_runs: int = 0, seen: Sighting | None = None) -> Health:
+    """Return how fit a host is now; of another one, how it was `seen`."""
+    if place.is_here:
+        sight = look_at_machine(context.settings.home)
+    elif seen is not None and seen.machine is not None:
+        sight = seen.machine.sight
+    else:
+        return UNSEEN
+    gpus = len(place.gpus or ())
     return judge_health(sight, wanted_of(context.settings.health), gpus=gpus, own_runs=own_runs)
 
 
@@ -91,9 +151,11 @@ def keep_health(session: Session, host_id: int, health: Health, *, who: str, now
     standing.save_health(session, host_id, text, healthy=health.state != "refused", now=now)
 
 
-def _refuse(context: Context, session: Session, waiting: Waiting, health: Health, *, now: datetime) -> None:
+def _refuse(
+    context: Context, session: Session, place: Place, waiting: Waiting, health: Health, *, now: datetime
+) -> None:
     """Put the run back with the reason, or give it up; hold the host, or cordon it."""
-    settings, host_id = context.settings.health, context.place().host_id
+    settings, host_id = context.settings.health, place.host_id
     slug = session.get_one(HostRow, host_id).slug
     why = "; ".join(one.words for one in health.refusals)
     tries = waiting.refusals + 1

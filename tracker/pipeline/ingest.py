@@ -15,7 +15,7 @@ from jobs.reading import read_result
 from jobs.suite import Suite, min_effect_ratio
 from tracker.logs import EventLog
 from tracker.pipeline.aside import facts_of, reading_aside, values_aside
-from tracker.pipeline.context import Context
+from tracker.pipeline.context import CONTAINERS, Context
 from tracker.pipeline.environments import captured_hardware
 from tracker.pipeline.plan import CLUSTERS
 from tracker.pipeline.settle import settle
@@ -70,7 +70,7 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
     known_flags = frozenset(filter(None, attempt.flags.split(",")))
     if CONTENDED in reading.flags and "replayed" not in known_flags and attempt.number < CONTENDED_ATTEMPTS:
         reading = Reading(state="queued", reason=AGAIN, flags=reading.flags)
-    now = context.clock.now()
+    now, here = context.clock.now(), context.place().host_id
     with context.store.write() as session:
         kept = runs.finish_reading(
             session,
@@ -86,7 +86,7 @@ def _ingest_one(context: Context, run: RunRow, attempt: AttemptRow) -> None:
         )
         if not kept:
             return
-        _keep_values(session, suite, facts, attempt, reading)
+        _keep_values(session, suite, facts, attempt, reading, here)
         quarantine.keep(session, {attempt_id: reading.rejected})
         audit.record(
             session,
@@ -150,18 +150,21 @@ def judge_result(suite: Suite, asked: Mapping[str, Label], result: ParseResult) 
     return reading
 
 
-def _hardware(session: Session, suite: Suite, facts: RunFacts, attempt: AttemptRow) -> tuple[int, str]:
-    """Return the hardware class that the values belong to: the planned one, or the node's that a cluster picked."""
+def _hardware(session: Session, suite: Suite, facts: RunFacts, attempt: AttemptRow, here: int) -> tuple[int, str]:
+    """Return the hardware class that the values belong to: the planned one, or what was captured on another machine."""
     planned = (facts.hardware_class_id, facts.hardware_fingerprint)
-    if suite.run.executor not in CLUSTERS:
+    elsewhere = suite.run.executor == CONTAINERS and attempt.host_id != here
+    if suite.run.executor not in CLUSTERS and not elsewhere:
         return planned
     return captured_hardware(session, attempt.environment_id) or planned
 
 
-def _keep_values(session: Session, suite: Suite, facts: RunFacts, attempt: AttemptRow, reading: Reading) -> None:
+def _keep_values(
+    session: Session, suite: Suite, facts: RunFacts, attempt: AttemptRow, reading: Reading, here: int
+) -> None:
     labels = [labels for labels, _, _ in reading.values]
     config_ids = catalog.save_configs(session, labels)
-    hardware_id, hardware = _hardware(session, suite, facts, attempt)
+    hardware_id, hardware = _hardware(session, suite, facts, attempt, here)
     rows = []
     for (config, metric, parsed), config_id in zip(reading.values, config_ids, strict=True):
         known = find_metric(metric)

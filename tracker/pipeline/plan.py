@@ -46,11 +46,10 @@ class Wanted:
 def plan(context: Context, suite_name: str) -> int:
     """Queue the runs that the suite wants and that are not there yet; return how many that were."""
     suite = load_suite(context.find_suite(suite_name))
-    place = context.place()
-    if problem := obstacle(suite, context.settings, place) or service_problem(context, suite):
+    places, problem = fit_places(context, suite)
+    if not places:
         log.warning("plan.no_host", suite=suite.name, why=problem)
         return 0
-    configs = configs_here(suite, context.settings, place)
     with context.store.read() as session:
         component = catalog.known_component(session, suite.component)
         builds = catalog.current_builds(session, component) if component else []
@@ -59,9 +58,13 @@ def plan(context: Context, suite_name: str) -> int:
     now = context.clock.now()
     with context.store.write() as session:
         revision = save_revision(session, suite, now=now)
-        config_ids = catalog.save_configs(session, [dict(config.labels) for config in configs])
         known = runs.planned_keys(session)
-        planned = [run for run in _planned(suite, wanted, configs, config_ids, revision, place) if run.key not in known]
+        planned = [
+            run
+            for place in one_of_each_class(places)
+            for run in _planned(session, suite, wanted, configs_here(suite, context.settings, place), revision, place)
+            if run.key not in known
+        ]
         added = runs.queue_runs(session, planned, now=now)
         if added:
             audit.record(session, at=now, who=context.owner, event="runs:planned", subject=suite.name, runs=added)
@@ -72,6 +75,8 @@ def plan(context: Context, suite_name: str) -> int:
 
 CLUSTERS = frozenset({"slurm", "kubernetes"})
 """Executors that measure on whatever node a cluster picks; what is captured there says what hardware it was."""
+NO_CONTAINERS = "no host of this service runs containers; set docker.engine beside [[docker.hosts]], or list more hosts"
+NOT_SEEN = "its hardware is not known yet: it has not answered since it was set up (`tracker hosts check` tells why)"
 ELSEWHERE = CLUSTERS | {"replay"}
 """Executors that measure on other machines: recorded results are played anywhere, and a cluster knows its nodes."""
 
@@ -81,6 +86,8 @@ def hardware_problem(suite: Suite, place: Place) -> str | None:
     needs = suite.hardware
     if suite.run.executor in ELSEWHERE:
         return None
+    if place.gpus is None:
+        return NOT_SEEN if place.tells else None  # of one that cannot be looked at, its containers tell
     least = least_gpus(suite)
     if least > len(place.gpus):
         return f"the suite needs {least} GPU(s), this host has {len(place.gpus)}"
@@ -91,9 +98,9 @@ def hardware_problem(suite: Suite, place: Place) -> str | None:
     return None
 
 
-def service_problem(context: Context, suite: Suite) -> str | None:
-    """Return why this host is not in service for the suite: it is draining, or not in the pool that is asked for."""
-    host_id, pool = context.place().host_id, suite.hardware.pool
+def service_problem(context: Context, suite: Suite, place: Place) -> str | None:
+    """Return why a host is not in service for the suite: it is draining, or not in the pool that is asked for."""
+    host_id, pool = place.host_id, suite.hardware.pool
     with context.store.read() as session:
         host = standing_of(session, host_id, now=context.clock.now())
     if host.state == DRAINING:
@@ -107,9 +114,16 @@ def service_problem(context: Context, suite: Suite) -> str | None:
 def configs_here(suite: Suite, settings: Settings, place: Place) -> tuple[Config, ...]:
     """Return the configs that are chosen in the settings, without those that need more GPUs than this host has."""
     chosen = choose(expand(suite, python_minor=PYTHON_MINOR), settings.choices.get(suite.name, {}), suite.name)
-    if suite.run.executor in ELSEWHERE:
+    if suite.run.executor in ELSEWHERE or place.gpus is None:
         return chosen
     return tuple(config for config in chosen if gpus_of(suite, config) <= len(place.gpus))
+
+
+def configs_somewhere(context: Context, suite: Suite) -> tuple[Config, ...]:
+    """Return the chosen configs that a host which the suite's executor reaches has the GPUs for."""
+    reached = [place for place in context.places() if place.takes(suite.run.executor)] or [context.place()]
+    found = {config.fingerprint: config for place in reached for config in configs_here(suite, context.settings, place)}
+    return tuple(found.values())
 
 
 def obstacle(suite: Suite, settings: Settings, place: Place) -> str | None:
@@ -117,7 +131,30 @@ def obstacle(suite: Suite, settings: Settings, place: Place) -> str | None:
     here = configs_here(suite, settings, place)
     if problem := hardware_problem(suite, place):
         return problem
-    return None if here else f"every chosen config needs more GPUs than this host has ({len(place.gpus)})"
+    return None if here else f"every chosen config needs more GPUs than this host has ({len(place.gpus or ())})"
+
+
+def fit_places(context: Context, suite: Suite) -> tuple[list[Place], str]:
+    """Return the hosts that a suite may be measured on, and in words why there is none; UserError for a wrong choice.
+
+    A suite is measured on every hardware class of the hosts in its pool, without a pool of all that its executor
+    reaches; a run goes to any of these hosts of its class.
+    """
+    fit, problems = [], []
+    reached = [place for place in context.places() if place.takes(suite.run.executor)]
+    for place in reached:
+        if problem := obstacle(suite, context.settings, place) or service_problem(context, suite, place):
+            problems.append(problem if place.is_here and len(reached) == 1 else f"{place.name}: {problem}")
+        else:
+            fit.append(place)
+    if fit:
+        return fit, ""
+    return [], "; ".join(problems) or NO_CONTAINERS
+
+
+def one_of_each_class(places: Sequence[Place]) -> list[Place]:
+    """Return the first of the places of each hardware class."""
+    return list({place.hardware_class_id: place for place in reversed(places)}.values())[::-1]
 
 
 def save_revision(session: Session, suite: Suite, *, now: datetime) -> int:
@@ -172,13 +209,10 @@ def why_not(release: ReleaseRow, build: BuildRow) -> str | None:
 
 
 def _planned(
-    suite: Suite,
-    wanted: Sequence[Wanted],
-    configs: Sequence[Config],
-    config_ids: Sequence[int],
-    revision: int,
-    place: Place,
+    session: Session, suite: Suite, wanted: Sequence[Wanted], configs: Sequence[Config], revision: int, place: Place
 ) -> list[PlannedRun]:
+    """Return the runs of every wanted release on one hardware class."""
+    config_ids = catalog.save_configs(session, [dict(config.labels) for config in configs])
     return [
         PlannedRun(
             key=run_key(one.release, one.build, config, place, repeat),
@@ -206,11 +240,10 @@ def run_key(release: ReleaseRow, build: BuildRow, config: Config, place: Place, 
     return fingerprint("run", "\0".join(parts))
 
 
-def require_suite(context: Context, name: str) -> Suite:
-    """Return the suite; UserError when this host cannot run it."""
+def require_suite(context: Context, name: str) -> tuple[Suite, list[Place]]:
+    """Return the suite and the hosts that it may be measured on; UserError where there is none."""
     suite = load_suite(context.find_suite(name))
-    if problem := obstacle(suite, context.settings, context.place()):
-        raise UserError(f"suite {name}: {problem}; run it on a host that has what it needs")
-    if problem := service_problem(context, suite):
+    places, problem = fit_places(context, suite)
+    if not places:
         raise UserError(f"suite {name}: {problem}")
-    return suite
+    return suite, places

@@ -5,7 +5,14 @@ from __future__ import annotations
 from tracker.clock import new_public_id
 from tracker.errors import UserError
 from tracker.pipeline.context import Context
-from tracker.pipeline.plan import PRIORITY_REQUESTED, configs_here, require_suite, save_revision, why_not
+from tracker.pipeline.plan import (
+    PRIORITY_REQUESTED,
+    configs_here,
+    one_of_each_class,
+    require_suite,
+    save_revision,
+    why_not,
+)
 from tracker.pipeline.settle import settle
 from tracker.store import audit, catalog, runs
 from tracker.store.runs import PlannedRun
@@ -14,12 +21,11 @@ MOST_REPEATS = 100
 
 
 def trigger(context: Context, suite_name: str, release: str, *, repeats: int | None, who: str) -> list[str]:
-    """Queue runs of every config of a suite on a release; return their public ids."""
-    suite = require_suite(context, suite_name)
+    """Queue runs of every config of a suite on a release, on each hardware class; return their public ids."""
+    suite, places = require_suite(context, suite_name)
     count = suite.run.repeats if repeats is None else repeats
     _check_repeats(count)
-    place, now = context.place(), context.clock.now()
-    configs = configs_here(suite, context.settings, place)
+    now = context.clock.now()
     with context.store.write() as session:
         _, row = catalog.find_release(session, release, suite.component)
         builds = [build for _, build in catalog.builds_of(session, row.id or 0)]
@@ -28,7 +34,6 @@ def trigger(context: Context, suite_name: str, release: str, *, repeats: int | N
             reasons = "; ".join(sorted({why_not(row, build) or "" for build in builds})) or "no build is known"
             raise UserError(f"{suite.component} {row.display} cannot be measured here: {reasons}")
         revision = save_revision(session, suite, now=now)
-        config_ids = catalog.save_configs(session, [dict(config.labels) for config in configs])
         wanted = [
             PlannedRun(
                 key=f"request-{new_public_id()}",
@@ -40,8 +45,11 @@ def trigger(context: Context, suite_name: str, release: str, *, repeats: int | N
                 priority=PRIORITY_REQUESTED,
                 requested_by=who,
             )
+            for place in one_of_each_class(places)
             for build in usable
-            for config_id in config_ids
+            for config_id in catalog.save_configs(
+                session, [dict(config.labels) for config in configs_here(suite, context.settings, place)]
+            )
             for repeat in range(1, count + 1)
         ]
         runs.queue_runs(session, wanted, now=now)

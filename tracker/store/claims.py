@@ -7,7 +7,7 @@ claimed under, so an owner that lost its lease can change nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -41,6 +41,7 @@ class Claim:
     lease_until: datetime | None
     attempt_id: int
     attempt_key: str
+    host_id: int
     attempt_number: int
     cancel_requested_by: str | None
     suite_name: str
@@ -73,14 +74,27 @@ class Waiting:
     refusals: int
 
 
-def next_waiting(session: Session, *, host_id: int, hardware_class_id: int, now: datetime) -> Waiting | None:
-    """Return the run that a claim would give now; None without one, or where the host takes none. Changes nothing."""
+def next_waiting(
+    session: Session,
+    *,
+    host_id: int,
+    hardware_class_id: int,
+    now: datetime,
+    suits: Callable[[str, str], bool] | None = None,
+) -> Waiting | None:
+    """Return the run that a claim would give now; None without one, or where the host takes none. Changes nothing.
+
+    `suits` tells of a suite's text and file whether the host may measure it: not all of a hardware class do all.
+    """
     if _free_slot(session, host_id, now, lock=False) is None:
         return None
     row = session.execute(
         select(RunRow.id, RunRow.public_id, SuiteRevisionRow.file, SuiteRevisionRow.text, RunRow.refusals)
         .join(SuiteRevisionRow, col(SuiteRevisionRow.id) == RunRow.suite_revision_id)
-        .where(*_may_start(hardware_class_id, now))
+        .where(*wanted)
+    wanted = _may_start(hardware_class_id, now)
+    if suits is not None:
+        wanted += (col(RunRow.suite_revision_id).in_(_suiting(session, wanted, suits)),)
         .order_by(*_urgency())
         .limit(1)
     ).first()
@@ -94,6 +108,17 @@ def claim_next(
     session: Session,
     *,
     owner: str,
+def _suiting(session: Session, wanted: Sequence[ColumnElement[bool]], suits: Callable[[str, str], bool]) -> list[int]:
+    """Return the suite revisions, of the runs that are wanted, that suit."""
+    queued = select(RunRow.suite_revision_id).where(*wanted).distinct()
+    rows = session.execute(
+        select(SuiteRevisionRow.id, SuiteRevisionRow.text, SuiteRevisionRow.file).where(
+            col(SuiteRevisionRow.id).in_(queued)
+        )
+    ).all()
+    return [revision for revision, text, file in rows if suits(text, file)]
+
+
     host_id: int,
     hardware_class_id: int,
     lease: timedelta,
@@ -199,14 +224,13 @@ def owned_claims(session: Session, *, owner: str) -> list[Claim]:
     return _claims(session, (RunRow.lease_owner == owner) & (RunRow.state == "running"))
 
 
-def take_over(session: Session, *, owner: str, host_id: int, lease: timedelta, now: datetime) -> int:
-    """Take the host's running runs whose owner is this one's earlier life or whose lease has run out."""
+def take_over(session: Session, *, owner: str, host_ids: Collection[int], lease: timedelta, now: datetime) -> int:
+    """Take the running runs of this owner's earlier life, and those on these hosts whose lease has run out."""
     taken: int = session.execute(
         update(RunRow)
         .where(
             col(RunRow.state) == "running",
-            col(RunRow.host_id) == host_id,
-            (col(RunRow.lease_owner) == owner) | (col(RunRow.lease_until) < now),
+            (col(RunRow.lease_owner) == owner) | (col(RunRow.host_id).in_(host_ids) & (col(RunRow.lease_until) < now)),
         )
         .values(lease_owner=owner, lease_until=now + lease, fence=col(RunRow.fence) + 1)
     ).rowcount
@@ -274,6 +298,7 @@ def _claims(session: Session, condition: Any) -> list[Claim]:
             attempt_id=attempt.id,
             attempt_key=attempt.key,
             attempt_number=attempt.number,
+            host_id=run.host_id,
             cancel_requested_by=run.cancel_requested_by,
             suite_name=suite.name,
             suite_file=suite.file,

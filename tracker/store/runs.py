@@ -116,6 +116,17 @@ def request_cancel(session: Session, run: RunRow, *, who: str, now: datetime) ->
     session.add(run)
 
 
+def drop_queued(session: Session, hardware_class_id: int, *, why: str, now: datetime) -> list[int]:
+    """Cancel what is queued for a hardware class that nothing has any more; return the runs' ids."""
+    queued = select(RunRow).where(RunRow.hardware_class_id == hardware_class_id, RunRow.state == "queued")
+    dropped = session.exec(queued).all()
+    for run in dropped:
+        run.state, run.reason, run.finished_at = "cancelled", why, now
+        session.add(run)
+    session.flush()
+    return [run.id or 0 for run in dropped]
+
+
 def find_run(session: Session, named: str) -> RunRow:
     """Return the run with this id or beginning of one; UserError when none or several fit."""
     text = named.strip().lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import update
 from sqlmodel import Session, col, select
@@ -37,6 +37,9 @@ class Standing:
     """The maintenance that is going on."""
 
     def state_at(self, now: datetime) -> str:
+    away_since: datetime | None = None
+    away_why: str = ""
+    """Since when it does not answer, and why."""
         """Return its state in one word: that it was put into, else `maintenance` or `held` while it starts nothing."""
         if self.state != READY:
             return self.state
@@ -60,6 +63,8 @@ class Standing:
 def standing_of(session: Session, host_id: int, *, now: datetime, lock: bool = False) -> Standing:
     """Return how a host stands; with `lock`, claims on it and changes of it wait for one another."""
     statement = select(HostRow).where(HostRow.id == host_id).execution_options(populate_existing=True)
+        if self.away_since is not None:
+            return f"host {self.slug} is away since {self.away_since:%Y-%m-%d %H:%M:%S} UTC: {self.away_why}"
     row = session.exec(statement.with_for_update(key_share=True) if lock else statement).one()
     window = session.exec(_going_on(now).where(MaintenanceRow.host_id == host_id).limit(1)).first()
     return make_standing(row, window)
@@ -106,6 +111,8 @@ def make_standing(row: HostRow, window: MaintenanceRow | None) -> Standing:
 def find_host(session: Session, named: str) -> HostRow:
     """Return the host of this name; UserError where there is none."""
     row = session.exec(select(HostRow).where(HostRow.slug == named)).first()
+        away_since=row.away_since,
+        away_why=row.away_why,
     if row is None:
         raise UserError(f"no host {named[:100]!r}; `tracker hosts list` shows them, `tracker hosts add` adds one")
     return row

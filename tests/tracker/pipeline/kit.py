@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,13 @@ from sqlmodel import select
 from alerts.errors import AlertsError
 from alerts.protocol import Outgoing, Receipt, Sink
 from jobs.content import Content
+from jobs.environment import Machine
+from jobs.executors.docker_engine import forsake
 from jobs.intake import Arrival
 from jobs.protocols import JobOutcome, JobOutput, JobSpec, JobState, JobStatus, PublishedBuild, SourceAnswer
 from jobs.release_notes.note import NotesAnswer, ReleaseNote
 from tracker.pipeline.analyze import analyze
-from tracker.pipeline.context import Context, Place
+from tracker.pipeline.context import Context, Place, place_of
 from tracker.pipeline.deliver import deliver
 from tracker.pipeline.deposit import Deposited, deposit
 from tracker.pipeline.deposit_rows import Origin
@@ -242,6 +244,10 @@ class Service:
         self.plays: dict[str, list[Play]] = {}
         """Version -> what its attempts come to, in order; after that its level."""
         self.executor = Executor(folder=home / "attempts", script=self._play)
+        self.executors: dict[str, Executor] = {}
+        """Those of other hosts, by the host's name."""
+        self.sights: dict[str, Machine | Exception | None] = {}
+        """What a look at another host gives; None: its engine answers and nothing else."""
         self.publisher = Publisher()
         self.sinks: dict[str, Sink] = {"console": Recorder("console")}
         self.suites = home / "suites"
@@ -262,10 +268,12 @@ class Service:
             owner="here",
             statistics=OwnStatistics(),
             place=lambda: self.place,
+            places=lambda: (self.place, *self._others()),
             find_suite=lambda name: self.suites / f"{name}.toml",
             open_source=lambda kind, options, component: self.source,
             open_release_notes=lambda entry: self.publisher,
-            open_executor=lambda name: self.executor,
+            open_executor=self._open_executor,
+            look_at=self._look_at,
             open_sink=self.sinks.get,
             sink_is_set_up=lambda name: name in self.sinks,
             render=lambda spec: b"\x89PNG chart",
@@ -277,6 +285,33 @@ class Service:
             hardware = hosts.save_hardware_class(session, fingerprint="hw", slug="cpu-2", labels="{}")
             host = hosts.save_host(session, slug="here", hardware_class_id=hardware, now=self.clock.now())
         return Place(host_id=host, hardware_class_id=hardware, hardware_fingerprint="hw")
+
+    def add_host(self, name: str, sight: Machine | Exception | None = None) -> None:
+        """Have the service use the engine of another host, as it is seen."""
+        self.executors[name] = Executor(folder=self.home / "attempts", script=self._play)
+        self.sights[name] = sight
+        with self.store.write() as session:
+            unknown = partial(hosts.unknown_class, session, name)
+            hosts.serve_host(
+                session, slug=name, engine="x://", served_by="here", unknown_class=unknown, now=self.clock.now()
+            )
+
+    def _others(self) -> tuple[Place, ...]:
+        with self.store.read() as session:
+            served = hosts.served_hosts(session, served_by="here")
+        tell = {name for name, sight in self.sights.items() if sight is not None}
+        return tuple(place_of(one, tells=one.name in tell) for one in served if one.name in self.executors)
+
+    def _open_executor(self, name: str, place: Place | None) -> Any:
+        if place is None:
+            return forsake(self.home / "attempts")
+        return self.executor if place.is_here else self.executors[place.name]
+
+    def _look_at(self, place: Place) -> Machine | None:
+        sight = self.sights[place.name]
+        if isinstance(sight, Exception):
+            raise sight
+        return sight
 
     def _play(self, job: JobSpec, repeat: int) -> Play:
         waiting = self.plays.get(job.version)

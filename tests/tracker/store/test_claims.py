@@ -162,7 +162,7 @@ def test_an_owner_that_lost_its_lease_changes_nothing(bench):
     bench.queue(1)
     lost = bench.claim()
     with bench.store.write() as session:
-        taken = claims.take_over(session, owner="host-b:/home", host_id=bench.host, lease=bench.lease, now=LATER)
+        taken = claims.take_over(session, owner="host-b:/home", host_ids=[bench.host], lease=bench.lease, now=LATER)
 
     assert taken == 1
     assert bench.end(lost, state="failed", outcome="lost", now=LATER) is False
@@ -180,7 +180,7 @@ def test_a_lease_that_still_runs_is_not_taken_over_by_another(bench):
     bench.claim()
 
     with bench.store.write() as session:
-        assert not claims.take_over(session, owner="host-b:/home", host_id=bench.host, lease=bench.lease, now=NOW)
+        assert not claims.take_over(session, owner="host-b:/home", host_ids=[bench.host], lease=bench.lease, now=NOW)
 
 
 def test_a_daemon_finds_its_own_runs_again_at_once(bench):
@@ -188,7 +188,7 @@ def test_a_daemon_finds_its_own_runs_again_at_once(bench):
     first = bench.claim()
 
     with bench.store.write() as session:
-        assert claims.take_over(session, owner=bench.owner, host_id=bench.host, lease=bench.lease, now=NOW) == 1
+        assert claims.take_over(session, owner=bench.owner, host_ids=[bench.host], lease=bench.lease, now=NOW) == 1
 
     with bench.store.read() as session:
         (again,) = claims.owned_claims(session, owner=bench.owner)

@@ -49,6 +49,13 @@ class HostItem:
     refused_at: datetime | None
     held_until: datetime | None
     last_run_at: datetime | None
+    engine: str
+    """Where its container engine listens; empty of a machine that no service reaches from another one."""
+    reach: str | None
+    """answers, away, unknown (not asked yet); None of a machine that no service reaches from another one."""
+    reach_since: datetime | None
+    """When it last answered; of one that is away, since when."""
+    away_why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +211,19 @@ def _make_host(
         refused_at=row.refused_at,
         held_until=row.held_until,
         last_run_at=last_run_at,
+        engine=row.engine,
+        reach=_reach(row),
+        reach_since=row.away_since or row.answered_at,
+        away_why=row.away_why,
     )
+
+
+def _reach(row: HostRow) -> str | None:
+    if row.away_since is not None:
+        return "away"
+    if not row.engine:
+        return None
+    return "answers" if row.answered_at else "unknown"
 
 
 def _make_finding(one: Mapping[str, Any]) -> HostFinding:
