@@ -37,11 +37,11 @@ class Claim:
 
     run_id: int
     public_id: str
+    host_id: int
     fence: int
     lease_until: datetime | None
     attempt_id: int
     attempt_key: str
-    host_id: int
     attempt_number: int
     cancel_requested_by: str | None
     suite_name: str
@@ -88,13 +88,13 @@ def next_waiting(
     """
     if _free_slot(session, host_id, now, lock=False) is None:
         return None
+    wanted = _may_start(hardware_class_id, now)
+    if suits is not None:
+        wanted += (col(RunRow.suite_revision_id).in_(_suiting(session, wanted, suits)),)
     row = session.execute(
         select(RunRow.id, RunRow.public_id, SuiteRevisionRow.file, SuiteRevisionRow.text, RunRow.refusals)
         .join(SuiteRevisionRow, col(SuiteRevisionRow.id) == RunRow.suite_revision_id)
         .where(*wanted)
-    wanted = _may_start(hardware_class_id, now)
-    if suits is not None:
-        wanted += (col(RunRow.suite_revision_id).in_(_suiting(session, wanted, suits)),)
         .order_by(*_urgency())
         .limit(1)
     ).first()
@@ -104,10 +104,6 @@ def next_waiting(
     return Waiting(run_id=run_id, public_id=public_id, suite_file=file, suite_text=text, refusals=refusals)
 
 
-def claim_next(
-    session: Session,
-    *,
-    owner: str,
 def _suiting(session: Session, wanted: Sequence[ColumnElement[bool]], suits: Callable[[str, str], bool]) -> list[int]:
     """Return the suite revisions, of the runs that are wanted, that suit."""
     queued = select(RunRow.suite_revision_id).where(*wanted).distinct()
@@ -119,6 +115,10 @@ def _suiting(session: Session, wanted: Sequence[ColumnElement[bool]], suits: Cal
     return [revision for revision, text, file in rows if suits(text, file)]
 
 
+def claim_next(
+    session: Session,
+    *,
+    owner: str,
     host_id: int,
     hardware_class_id: int,
     lease: timedelta,
@@ -293,12 +293,12 @@ def _claims(session: Session, condition: Any) -> list[Claim]:
         Claim(
             run_id=run.id,
             public_id=run.public_id,
+            host_id=run.host_id,
             fence=run.fence,
             lease_until=run.lease_until,
             attempt_id=attempt.id,
             attempt_key=attempt.key,
             attempt_number=attempt.number,
-            host_id=run.host_id,
             cancel_requested_by=run.cancel_requested_by,
             suite_name=suite.name,
             suite_file=suite.file,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import update
 from sqlmodel import Session, col, select
@@ -35,11 +35,11 @@ class Standing:
     refusal: str
     window: MaintenanceRow | None
     """The maintenance that is going on."""
-
-    def state_at(self, now: datetime) -> str:
     away_since: datetime | None = None
     away_why: str = ""
     """Since when it does not answer, and why."""
+
+    def state_at(self, now: datetime) -> str:
         """Return its state in one word: that it was put into, else `maintenance` or `held` while it starts nothing."""
         if self.state != READY:
             return self.state
@@ -57,14 +57,14 @@ class Standing:
         if self.held_until is not None and now < self.held_until:
             again = f"{self.held_until:%Y-%m-%d %H:%M:%S} UTC"
             return f"host {self.slug} refused a run and is looked at again at {again}: {self.refusal}"
+        if self.away_since is not None:
+            return f"host {self.slug} is away since {self.away_since:%Y-%m-%d %H:%M:%S} UTC: {self.away_why}"
         return None
 
 
 def standing_of(session: Session, host_id: int, *, now: datetime, lock: bool = False) -> Standing:
     """Return how a host stands; with `lock`, claims on it and changes of it wait for one another."""
     statement = select(HostRow).where(HostRow.id == host_id).execution_options(populate_existing=True)
-        if self.away_since is not None:
-            return f"host {self.slug} is away since {self.away_since:%Y-%m-%d %H:%M:%S} UTC: {self.away_why}"
     row = session.exec(statement.with_for_update(key_share=True) if lock else statement).one()
     window = session.exec(_going_on(now).where(MaintenanceRow.host_id == host_id).limit(1)).first()
     return make_standing(row, window)
@@ -105,14 +105,14 @@ def make_standing(row: HostRow, window: MaintenanceRow | None) -> Standing:
         held_until=row.held_until,
         refusal=row.refusal,
         window=window,
+        away_since=row.away_since,
+        away_why=row.away_why,
     )
 
 
 def find_host(session: Session, named: str) -> HostRow:
     """Return the host of this name; UserError where there is none."""
     row = session.exec(select(HostRow).where(HostRow.slug == named)).first()
-        away_since=row.away_since,
-        away_why=row.away_why,
     if row is None:
         raise UserError(f"no host {named[:100]!r}; `tracker hosts list` shows them, `tracker hosts add` adds one")
     return row
