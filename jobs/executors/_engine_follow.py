@@ -7,7 +7,6 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from jobs.executors._engine_container import ROOT
 from jobs.executors._engine_logs import LogFollower
 from jobs.executors._engine_record import with_gpus_inside
 from jobs.executors._engine_results import Left, judge, take_out
-from jobs.executors._engine_setup import Site
+from jobs.executors._engine_setup import Site, ran_s
 from jobs.executors._processes import identify
 from jobs.protocols import JobOutcome
 
@@ -39,7 +38,6 @@ class Watch:
     """One container under observation."""
 
     site: Site
-    began_at: datetime
     log: LogFollower
     _next_disk_look: float = 0.0
     _half_ended: int = 0
@@ -71,7 +69,7 @@ class Watch:
 
     def _check_limits(self, found: Mapping[str, Any]) -> None:
         job = self.site.job
-        if (datetime.now(UTC) - self.began_at).total_seconds() > job.timeout_s:
+        if ran_s(self.site.attempt) > job.timeout_s:
             raise Ended(JobOutcome.TIMEOUT, f"over the time limit of {job.timeout_s:g} s")
         if self.log.flooded.is_set():
             raise Ended(JobOutcome.TOOL_FAILED, f"more than {size_text(job.output_limit_bytes)} of output")
@@ -94,7 +92,7 @@ class Watch:
 def follow(site: Site, *, grace_s: int) -> Ended:
     """Return how a container ended, by itself or ended here; what it left is then in the attempt's folder."""
     site.patience.was_away = False
-    watch = Watch(site=site, began_at=site.attempt.started_at() or datetime.now(UTC), log=_log(site))
+    watch = Watch(site=site, log=_log(site))
     stopped: Ended | None = None
     try:
         found = watch.until_it_ends()

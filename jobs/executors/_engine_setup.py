@@ -19,7 +19,7 @@ from typing import Any
 
 from jobs.environment import Host, Machine, look_over_ssh
 from jobs.executors._assets import prepare_asset
-from jobs.executors._attempts import Attempt, replace
+from jobs.executors._attempts import Attempt, read, replace
 from jobs.executors._commands import Ended, last_line
 from jobs.executors._engine_client import Engine, EngineAway, EngineRefused
 from jobs.executors._engine_container import ROOT, container_request, input_files
@@ -30,7 +30,7 @@ from jobs.executors._engine_record import BY_SSH, MACHINE, class_of, container_r
 from jobs.executors._engine_room import look_at_room
 from jobs.executors._environments import Setup
 from jobs.executors._preparation import pick_cores
-from jobs.executors._processes import identify
+from jobs.executors._processes import identify, uptime_s
 from jobs.executors._program import leave_cores
 from jobs.measurements import Label
 from jobs.protocols import JobOutcome, JobSpec
@@ -44,6 +44,7 @@ _STATES_BEFORE_START = ("created", "configured", "initialized")
 _NO_COMMAND = re.compile(
     r"executable file not found|exec: .*(no such file|permission denied)|command that was not found"
 )
+_MISSING = re.compile(r'exec: \\?"(?P<name>[^"\\]{1,200})\\?"')
 _NO_GPU = re.compile(r"device driver|nvidia|\bcdi\b|gpu", re.IGNORECASE)
 
 
@@ -191,16 +192,37 @@ def note_start(attempt: Attempt) -> None:
     if not attempt.file("running.json").exists():
         now = datetime.now(UTC).isoformat()
         boot = identify(1).get("boot")
-        replace(attempt.file("running.json"), {"started_at": now, "boot": boot})
+        replace(attempt.file("running.json"), {"started_at": now, "boot": boot, "up_s": uptime_s()})
+
+
+def ran_s(attempt: Attempt) -> float:
+    """Return for how long the program has been running, whoever set the clock meanwhile."""
+    begun = read(attempt.file("running.json")) or {}
+    up_s = begun.get("up_s")
+    if isinstance(up_s, int | float) and begun.get("boot") == identify(1).get("boot"):
+        return uptime_s() - up_s
+    since = attempt.started_at()
+    return (datetime.now(UTC) - since).total_seconds() if since else 0.0
 
 
 def _explain_start(error: EngineRefused, job: JobSpec) -> Ended:
     said = " ".join(str(error).split())[:400]
     if _NO_COMMAND.search(str(error)):
-        return Ended(JobOutcome.TOOL_FAILED, f"the image cannot run {job.program!r}: {said}")
+        return Ended(JobOutcome.TOOL_FAILED, _no_program(said, job))
     if job.gpus and _NO_GPU.search(str(error)):
         return Ended(JobOutcome.INFRA_FAILED, f"the engine cannot hand out {job.gpus} GPU(s): {said}")
     return Ended(JobOutcome.INFRA_FAILED, f"the container could not be started: {said}")
+
+
+def _no_program(said: str, job: JobSpec) -> str:
+    """Return what an image lacks, in our words and then the engine's, and what to do about it."""
+    found = _MISSING.search(said)
+    name = found["name"] if found else job.program
+    lack = "cannot execute" if "permission denied" in said.lower() else "has no program"
+    cure = "name one that it has in run.program, or watch images that have it (releases in the suite)"
+    if name != job.program:
+        cure = "that is its own entry point or a step before the program: see [run.container] entrypoint in the suite"
+    return f"the image {image_of(job).reference} {lack} {name!r}; {cure}. The engine said: {said}"
 
 
 def asset_setup(

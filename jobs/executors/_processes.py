@@ -44,6 +44,11 @@ def _boot_id() -> str:
         return ""
 
 
+def uptime_s() -> float:
+    """Return a time that nobody sets, the same for all processes in one life of the machine."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def identify(pid: int) -> dict[str, object]:
     """Return what tells this process from every other that will ever have its number."""
     return {"pid": pid, "began": _start_time(pid), "boot": _boot_id()}

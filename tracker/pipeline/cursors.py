@@ -9,13 +9,18 @@ from tracker.store import catalog
 from tracker.store.engine import Session
 from tracker.store.tables import CursorRow
 
+AHEAD = timedelta(minutes=1)
+"""By how much the clocks of two machines may differ."""
+
 
 def is_due(cursor: CursorRow, every: timedelta, now: datetime, *, after_trouble: timedelta) -> bool:
     """Return whether to ask: after its time, earlier where it failed, never while it said not to."""
     if cursor.ask_after is not None and now < cursor.ask_after:
         return False
     wait = every if cursor.problem is None else min(every, after_trouble)
-    return cursor.asked_at is None or now - cursor.asked_at >= wait
+    if cursor.asked_at is None or cursor.asked_at > now + AHEAD:  # the clock was set back since
+        return True
+    return now - cursor.asked_at >= wait
 
 
 def note_problem(session: Session, name: str, error: JobsError, now: datetime) -> None:

@@ -39,7 +39,6 @@ RUN_STATE = {
     JobOutcome.LOST: "failed",
 }
 RETRIED = frozenset({JobOutcome.INFRA_FAILED, JobOutcome.LOST})
-LONGEST_RETRY_WAIT_S = 1800.0
 
 
 def recover(context: Context) -> int:
@@ -209,7 +208,7 @@ def _end(context: Context, claim: Claim, status: JobStatus, outputs: Sequence[Jo
 
 def retry_wait(failures: int) -> timedelta:
     """Return how long a run waits for its next try that the infrastructure has failed so often before."""
-    return timedelta(seconds=min(5.0 * 2**failures, LONGEST_RETRY_WAIT_S))
+    return min(timedelta(seconds=5 * 2**failures), claims.LONGEST_WAIT)
 
 
 def _record(

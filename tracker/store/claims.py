@@ -30,6 +30,9 @@ from tracker.store.tables import (
     SuiteRevisionRow,
 )
 
+LONGEST_WAIT = timedelta(minutes=30)
+"""Between two tries of a run."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
@@ -200,7 +203,8 @@ def refuse(
 
 def _may_start(hardware_class_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions of a run that may start now on this hardware class."""
-    waited = col(RunRow.not_before).is_(None) | (col(RunRow.not_before) <= now)
+    due = (col(RunRow.not_before) <= now) | (col(RunRow.not_before) > now + LONGEST_WAIT)  # or the clock was set back
+    waited = col(RunRow.not_before).is_(None) | due
     return col(RunRow.state) == "queued", col(RunRow.hardware_class_id) == hardware_class_id, waited
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import update
 from sqlmodel import Session, col, select
@@ -18,6 +18,8 @@ from tracker.store.tables import HostRow, MaintenanceRow
 READY, CORDONED, DRAINING = "ready", "cordoned", "draining"
 MOST_SLOTS = 64
 LONGEST_REASON = 500
+LONGEST_HOLD = timedelta(minutes=30)
+"""After a refusal; one that ends later was set by another clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +45,12 @@ class Standing:
         """Return its state in one word: that it was put into, else `maintenance` or `held` while it starts nothing."""
         if self.state != READY:
             return self.state
-        held = self.held_until is not None and now < self.held_until
-        return "maintenance" if self.window is not None else "held" if held else READY
+        return "maintenance" if self.window is not None else "held" if self._held(now) else READY
+
+    def _held(self, now: datetime) -> datetime | None:
+        """Return until when it is held; None where it is not, or where the clock was set back since."""
+        until = self.held_until
+        return until if until is not None and now < until <= now + LONGEST_HOLD else None
 
     def obstacle(self, now: datetime) -> str | None:
         """Return why it starts nothing now; None where it does."""
@@ -54,8 +60,8 @@ class Standing:
         if self.window is not None:
             until = f"{self.window.ends_at:%Y-%m-%d %H:%M} UTC"
             return f"host {self.slug} is in maintenance until {until}: {self.window.why}"
-        if self.held_until is not None and now < self.held_until:
-            again = f"{self.held_until:%Y-%m-%d %H:%M:%S} UTC"
+        if until := self._held(now):
+            again = f"{until:%Y-%m-%d %H:%M:%S} UTC"
             return f"host {self.slug} refused a run and is looked at again at {again}: {self.refusal}"
         if self.away_since is not None:
             return f"host {self.slug} is away since {self.away_since:%Y-%m-%d %H:%M:%S} UTC: {self.away_why}"

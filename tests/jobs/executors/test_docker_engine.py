@@ -180,7 +180,9 @@ def test_what_tools_print_in_an_image_is_read_as_their_result(
 def test_a_command_that_the_image_does_not_have_is_a_fact_about_the_release(run: Callable[..., JobStatus]) -> None:
     status = run("", program="trtllm-bench", arguments=())
     assert status.outcome is JobOutcome.TOOL_FAILED
-    assert "the image cannot run 'trtllm-bench'" in status.detail
+    assert status.detail.startswith("the image localhost/bench@sha256:")
+    assert "has no program 'trtllm-bench'; name one that it has in run.program" in status.detail
+    assert "The engine said: " in status.detail
 
 
 def test_eating_more_memory_than_allowed_is_told_apart_from_a_failure(run: Callable[..., JobStatus]) -> None:

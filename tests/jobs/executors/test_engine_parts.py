@@ -32,7 +32,7 @@ from jobs.executors._engine_options import read_options
 from jobs.executors._engine_patience import Patience
 from jobs.executors._engine_record import BY_SSH, class_of, engine_facts, host_of, with_gpus_inside
 from jobs.executors._engine_results import Left, judge
-from jobs.executors._engine_setup import Site, asset_setup, note_start, start
+from jobs.executors._engine_setup import Site, asset_setup, note_start, ran_s, start
 from jobs.protocols import ContainerLimits, JobOutcome, JobSpec
 
 DIGEST = "sha256:" + "ab" * 32
@@ -512,3 +512,40 @@ def test_an_engine_on_another_machine_is_spoken_to_with_certificates_on_both_sid
     with pytest.raises(EngineAway, match=r"(?i)certificate.verify.failed"):
         strangers.version()
     strangers.close()
+
+
+def test_how_long_a_program_has_run_does_not_depend_on_who_sets_the_clock(tmp_path: Path) -> None:
+    attempt = Attempt(tmp_path)
+    note_start(attempt)
+    begun = json.loads(attempt.file("running.json").read_text())
+    replace(attempt.file("running.json"), {**begun, "started_at": "2020-01-01T00:00:00+00:00"})
+    assert 0 <= ran_s(attempt) < 60
+
+    replace(attempt.file("running.json"), {"started_at": "2020-01-01T00:00:00+00:00", "boot": "another life"})
+    assert ran_s(attempt) > 86_400
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('exec: "trtllm-bench": executable file not found in $PATH', "has no program 'trtllm-bench'; name one"),
+        (r"exec: \"trtllm-bench\": executable file not found", "has no program 'trtllm-bench'; name one"),
+        ('exec: "/opt/start.sh": stat /opt/start.sh: no such file', "has no program '/opt/start.sh'; that is its own"),
+        ('exec: "trtllm-bench": permission denied', "cannot execute 'trtllm-bench'; name one"),
+    ],
+)
+def test_a_program_that_an_image_lacks_is_named_with_what_to_do(tmp_path: Path, said: str, told: str) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/version":
+            return httpx.Response(200, json=PODMAN)
+        if request.url.path.endswith("/start"):
+            return httpx.Response(400, json={"message": f"runc create failed: {said}"})
+        return httpx.Response(200, json={"State": {"Status": "created"}})
+
+    site = site_of(tmp_path, engine(answer))
+    site = changed(site, job=changed(site.job, program="trtllm-bench"))
+    with pytest.raises(Ended) as ended:
+        start(site)
+    assert ended.value.outcome is JobOutcome.TOOL_FAILED
+    assert ended.value.detail.startswith(f"the image {image_of(site.job).reference} {told}")
+    assert ended.value.detail.endswith(f"The engine said: runc create failed: {said}")
