@@ -232,7 +232,5 @@ def _refusal(code: int, said: str) -> TryLater | UserError:
         return TryLater(f"Slurm does not answer sbatch: {reason}")
     cure = "check partition, account, qos, gres and options of [slurm]"
     if "time limit" in reason.lower():
-        cure = (
-            "lower timeout_s and setup_timeout_s of the suite's [run], or set another slurm.partition"
-        )
+        cure = "lower timeout_s and setup_timeout_s of the suite's [run], or set another slurm.partition"
     return UserError(f"Slurm refused the job: {reason}; {cure}")

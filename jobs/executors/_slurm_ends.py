@@ -12,24 +12,27 @@ from collections.abc import Mapping
 from jobs.executors._slurm_answers import SlurmJob
 from jobs.protocols import JobOutcome
 
-HOPELESS = frozenset(
-    {
-        "BadConstraints",
-        "DependencyNeverSatisfied",
-        "InvalidAccount",
-        "InvalidQOS",
-        "PartitionTimeLimit",
-        "AssocMaxWallDurationPerJobLimit",
-        "QOSMaxWallDurationPerJobLimit",
-        "launch_failed_requeued_held",
-    }
-)
-"""Reasons for waiting that do not pass by themselves."""
+_ACCOUNT = "correct account, qos and partition in [slurm]"
+_TIME = "lower timeout_s and setup_timeout_s of the suite's [run], or set another slurm.partition"
+HOPELESS = {
+    "BadConstraints": "no node has what options and gres of [slurm] ask for",
+    "DependencyNeverSatisfied": "correct options of [slurm]",
+    "InvalidAccount": _ACCOUNT,
+    "InvalidQOS": _ACCOUNT,
+    "PartitionTimeLimit": _TIME,
+    "AssocMaxWallDurationPerJobLimit": _TIME,
+    "QOSMaxWallDurationPerJobLimit": _TIME,
+    "launch_failed_requeued_held": "its node could not start it; an administrator has to look",
+}
+"""Reasons for waiting that do not pass by themselves, each with its cure."""
 
 NO_FOLDER = 66
 """Exit code of a job that finds no order on its node."""
+_NO_LOG = 53
+"""What Slurm calls the signal that ended a job whose log its node could not open."""
+_NOT_SHARED = "its node does not see the folder of attempts; TRACKER_HOME must be writable at the same path there"
 _KNOWN_CODES = {
-    NO_FOLDER: "its node does not see the folder of attempts; it must lie at the same path there",
+    NO_FOLDER: _NOT_SHARED,
     126: "its node cannot start the Python of slurm.python",
     127: "its node does not have the Python of slurm.python",
 }
@@ -58,6 +61,8 @@ def end_of(job: SlurmJob, *, began: bool) -> tuple[JobOutcome, str]:
         return JobOutcome.LOST, f"Slurm says that it completed, but what it wrote is not here ({_where(job)})"
     if not began and job.exit_code in _KNOWN_CODES:
         return JobOutcome.INFRA_FAILED, f"{_KNOWN_CODES[job.exit_code]} ({_where(job)})"
+    if not began and job.signal == _NO_LOG:
+        return JobOutcome.INFRA_FAILED, f"{_NOT_SHARED} ({_where(job)})"
     when = "while it ran" if began else "before it began; see supervisor.log"
     return JobOutcome.INFRA_FAILED, f"its Slurm job failed {when}: {how(job)} ({_where(job)})"
 
@@ -65,8 +70,14 @@ def end_of(job: SlurmJob, *, began: bool) -> tuple[JobOutcome, str]:
 def in_queue(job: SlurmJob) -> str:
     """Return where a job stands that no node has taken up yet."""
     if job.waiting:
-        return f"in Slurm's queue: {job.reason or 'no reason given'} (job {job.id})"
+        return f"in Slurm's queue{': ' if job.reason else ''}{job.reason} (job {job.id})"
     return f"Slurm starts its job {job.id}"
+
+
+def waited_in_vain(reason: str, waited_s: float) -> str:
+    """Return why an attempt is taken out of the queue."""
+    cure = f"; {HOPELESS[reason]}" if reason in HOPELESS else "; see slurm.queue_limit_s"
+    return f"waited {waited_s:.0f} s in Slurm's queue: {reason or 'no reason given'}{cure}"
 
 
 def at_work(claim: Mapping[str, object]) -> str:

@@ -17,7 +17,7 @@ from jobs.executors._environments import find_uv
 from jobs.executors._options import number
 from jobs.executors._slurm_answers import SlurmJob
 from jobs.executors._slurm_commands import SlurmCommands, commands_of, submitted
-from jobs.executors._slurm_ends import HOPELESS, at_work, end_of, given_up, in_queue, nobody
+from jobs.executors._slurm_ends import HOPELESS, at_work, end_of, given_up, in_queue, nobody, waited_in_vain
 from jobs.executors._slurm_files import Arrival
 from jobs.executors._slurm_options import SlurmOptions, check_launcher, read_options, sbatch_options
 from jobs.executors._slurm_orders import JobNames, is_ours, job_variables, locked_submission, order_of, script_of
@@ -78,8 +78,6 @@ class SlurmExecutor:
     _queued: dict[str, str] = field(default_factory=dict)
     """Key -> where its job stands in Slurm's queue, as it was told last."""
 
-    # --- the protocol ---
-
     def start(self, job: JobSpec) -> None:
         """Write the order and submit it. While the controller is away, `poll` goes on trying to."""
         check_job(job, several_nodes=True)
@@ -93,6 +91,12 @@ class SlurmExecutor:
             self._submit(attempt, job)
 
     def poll(self, key: str) -> JobStatus:
+        try:
+            return self._poll(key)
+        except OSError as error:  # a full disk, a share that is away: nothing is lost by looking again
+            raise TryLater(f"{self.folder / key} cannot be used now: {error.strerror}") from error
+
+    def _poll(self, key: str) -> JobStatus:
         attempt = self._attempt(key)
         if status := attempt.status():
             return self.arrival.believed(attempt, status)
@@ -196,8 +200,7 @@ class SlurmExecutor:
             waited_s = time.time() - attempt.file("job.json").stat().st_mtime
             if all(job.waiting for job in active) and (reason in HOPELESS or waited_s > self.options.queue_limit_s):
                 self.commands.cancel(self._names().name_of(attempt.key))
-                what = f"waited {waited_s:.0f} s in Slurm's queue: {reason or 'no reason given'}"
-                return self._give_up(attempt, JobOutcome.INFRA_FAILED, what)
+                return self._give_up(attempt, JobOutcome.INFRA_FAILED, waited_in_vain(reason, waited_s))
             return None
         if not jobs:
             if len(submitted(attempt.file("submitted.txt"))) >= _SUBMITTED_AT_MOST:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -202,6 +203,56 @@ def test_a_node_without_the_python_is_blamed(make: Callable[..., Executor], job:
     status = _run(make(python="/nowhere/python"), job("nopython", WRITES), ended)
     assert status.outcome is JobOutcome.INFRA_FAILED
     assert "does not have the Python of slurm.python" in status.detail
+
+
+def test_a_node_that_does_not_see_the_folder_of_attempts_is_told_with_its_cure(
+    on_own: Executor, own_cluster: Cluster, job: Job, ended: Ended, folder: Path
+) -> None:
+    own_cluster.kill("slurmd")
+    folder.mkdir()
+    elsewhere = f"mount -t tmpfs none {folder} && exec slurmd -N {own_cluster.host} -f {own_cluster.conf}"
+    subprocess.run(["unshare", "--mount", "sh", "-c", elsewhere], env=own_cluster.variables(), check=True)
+    own_cluster.wait_until_ready()
+    status = _run(on_own, job("apart", WRITES), ended)
+    assert status.outcome is JobOutcome.INFRA_FAILED
+    assert (
+        "its node does not see the folder of attempts; TRACKER_HOME must be writable at the same path" in status.detail
+    )
+
+
+def test_a_full_disk_is_waited_for_and_then_the_end_is_recorded(
+    slurm_options: dict[str, object],
+    shared_cluster: Cluster,
+    cache: Path,
+    job: Job,
+    ended: Ended,
+    until: Until,
+    tmp_path: Path,
+) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(small)], check=True)
+    try:
+        executor = slurm.create(slurm_options, folder=small / "attempts", cache=cache)
+        executor.start(job("full", HANGS))
+        _running(executor, "full", until)
+        with suppress(OSError):
+            (small / "filler").write_bytes(bytes(2**20))
+        shared_cluster.ask("scancel", _job_of(small / "attempts", "full"))
+        until(lambda: _trouble(executor, "full") == "No space left on device", "the trouble to be told")
+        (small / "filler").unlink()
+        assert ended(executor, "full").outcome is JobOutcome.CANCELLED
+    finally:
+        subprocess.run(["umount", "--lazy", str(small)], check=True)
+
+
+def _trouble(executor: Executor, key: str) -> str:
+    """Return why an attempt cannot be looked at now, empty where it can."""
+    try:
+        executor.poll(key)
+    except TryLater as error:
+        return str(error).rpartition(": ")[2]
+    return ""
 
 
 @pytest.mark.parametrize("answers", ["text", "json"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jobs.errors import TryLater
 from jobs.executors._slurm_answers import ENDED, SlurmJob, controller_jobs, history_jobs, queue_jobs
-from jobs.executors._slurm_ends import end_of
+from jobs.executors._slurm_ends import HOPELESS, end_of, waited_in_vain
 from jobs.protocols import JobOutcome
 
 LINE = (
@@ -186,3 +186,10 @@ def test_a_job_that_fails_before_it_began_says_what_to_look_at(code: int, words:
     outcome, detail = end_of(job, began=False)
     assert outcome is JobOutcome.INFRA_FAILED
     assert words in detail
+
+
+def test_a_reason_that_does_not_pass_is_told_with_its_cure() -> None:
+    said = waited_in_vain("PartitionTimeLimit", 1.4)
+    assert said.startswith("waited 1 s in Slurm's queue: PartitionTimeLimit; lower timeout_s and setup_timeout_s")
+    assert all(len(waited_in_vain(reason, 1.0).split("; ")) > 1 for reason in HOPELESS)
+    assert waited_in_vain("", 60.0) == "waited 60 s in Slurm's queue: no reason given; see slurm.queue_limit_s"
