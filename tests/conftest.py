@@ -9,8 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 CI = os.environ.get("CI", "").lower() in ("1", "true")
+
+settings.register_profile("tests", deadline=None)  # how long one example takes says nothing on a busy machine
+settings.load_profile("tests")
 
 
 def _index_reachable() -> str | None:
@@ -90,6 +94,41 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--chaos-kills", type=int, default=10, help="how often the chaos test kills the daemon")
     parser.addoption("--samples", type=Path, help="a folder of result files with expected.json, to read beside our own")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many workers `-n auto` means: two more than there are cores, as what takes long here waits."""
+    return min((os.cpu_count() or 1) + 2, 8)
+
+
+def group_of(item: pytest.Item) -> str:
+    """Return the name of what runs one after the other in one worker.
+
+    That is a file, but for tests that share a real component with other files of their folder: it starts once.
+    Each chaos test has components of its own, and takes as long as many files.
+    """
+    place = item.path.relative_to(_root()).as_posix()
+    if item.get_closest_marker("chaos"):
+        return f"{place} {item.name}"
+    components = sorted({mark.args[0] for mark in item.iter_markers("real")})
+    return f"{item.path.parent.name} {' '.join(components)}" if components else place
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tell xdist what stays in one worker, and let what waits longest begin; a run without workers is left alone."""
+    if hasattr(config, "workerinput"):
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(group_of(item)))
+        items.sort(key=lambda item: (item.get_closest_marker("chaos") is None, item.get_closest_marker("real") is None))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Call a test what `pytest NAME` calls it: xdist adds its group behind an @."""
+    if hasattr(report, "node"):
+        report.nodeid = report.nodeid.rpartition("@")[0]
 
 
 @pytest.fixture(autouse=True)

@@ -90,7 +90,7 @@ class Service:
 
     def start(self) -> subprocess.Popen[bytes]:
         own = {"TRACKER_HOME": str(self.home), "TRACKER_MAX_ATTEMPTS": "20"}
-        own |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.home.parent / "compiled")}
+        own["PYTHONDONTWRITEBYTECODE"] = ""  # compiled modules start several times faster
         with self.log.open("ab") as log:
             self.daemon = subprocess.Popen(
                 [sys.executable, "-m", "tracker.cli.__main__", "daemon", "--suite", str(self.suite)],

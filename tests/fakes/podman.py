@@ -27,12 +27,14 @@ from tests.fakes.registry import Image
 PROGRAMS = ("podman", "runc", "conmon", "skopeo")
 _LIMIT_S = 60
 # No right to raise limits is needed, and no systemd; soft and hard limits are equal, as podman 4.3 mixes them up.
+# Locks lie in files: those in shared memory belong to all of a user's Podmans, and each new one frees them all.
 _CONTAINERS = """\
 [containers]
 default_ulimits = ["nofile=16384:16384", "nproc=4096:4096"]
 [engine]
 cgroup_manager = "cgroupfs"
 events_logger = "file"
+lock_type = "file"
 """
 _REGISTRIES = """\
 unqualified-search-registries = []
