@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -134,3 +136,19 @@ def test_runs_that_wait_without_a_daemon_are_a_warning(tracker: Tracker, seeded:
     assert store["state"] == "warn"
     assert store["found"].endswith("no daemon works on it, 3 runs wait")
     assert "tracker serve" in store["cure"]
+
+
+@pytest.mark.usefixtures("well", "seeded")
+def test_runs_that_nobody_sees_are_a_warning_with_since_when_and_why(tracker: Tracker, home: Path) -> None:
+    with closing(sqlite3.connect(home / "tracker.db")) as store, store:
+        store.execute("UPDATE run SET lease_until = '2026-01-01 03:12:00' WHERE state = 'running'")
+    (runs,) = (one for one in tracker("doctor", "--json").data["items"] if one["name"] == "runs")
+    assert runs["state"] == "warn"
+    assert "1 run that is under way is not seen since 2026-01-01 03:12 UTC" in runs["found"]
+    assert "no daemon watches it" in runs["found"]
+    assert "nothing was ended" in runs["cure"]
+
+    listed = tracker("runs", "list", "--state", "running").out
+    assert "running, not seen" in listed
+    (run,) = tracker("runs", "list", "--state", "running", "--json").data["items"]
+    assert "is running, not seen since 2026-01-01 03:12 UTC" in tracker("runs", "show", run["id"]).out
