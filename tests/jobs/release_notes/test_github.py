@@ -254,7 +254,7 @@ def test_a_limit_that_is_only_told_in_words_is_understood(github: GitHub):
         (Reply(body=(b" " * 1_000_000 for _ in range(20))), TryLater, "longer than 16 MiB"),
         (Reply(raw=[b"nonsense\r\n\r\n"]), TryLater, "cannot be reached"),
     ],
-    ids=str,
+    ids=lambda one: f"HTTP {one.status}" if isinstance(one, Reply) else None,
 )
 def test_a_github_in_trouble_is_one_plain_error(github: GitHub, reply: Reply, error: type[Exception], told: str):
     github.replies[LIST] = reply

@@ -41,7 +41,7 @@ def test_every_option_is_explained(path: tuple[str, ...]) -> None:
     assert [one.name for one in COMMANDS[path].params if not getattr(one, "help", None) and one.name != "help"] == []
 
 
-@pytest.mark.parametrize("path", COMMANDS.keys() - {("runs", "record")}, ids=" ".join)
+@pytest.mark.parametrize("path", sorted(COMMANDS.keys() - {("runs", "record")}), ids=" ".join)
 def test_every_command_answers_in_json(path: tuple[str, ...]) -> None:
     """`runs record` prints nothing but lines of JSON anyway."""
     assert any("--json" in option.opts for option in COMMANDS[path].params)
