@@ -58,8 +58,8 @@ class Standing:
             by = f" by {self.by}" if self.by else ""
             return f"host {self.slug} is {self.state}{by}" + (f": {self.why}" if self.why else "")
         if self.window is not None:
-            until = f"{self.window.ends_at:%Y-%m-%d %H:%M} UTC"
-            return f"host {self.slug} is in maintenance until {until}: {self.window.why}"
+            ends = f"{self.window.ends_at:%Y-%m-%d %H:%M} UTC"
+            return f"host {self.slug} is in maintenance until {ends}: {self.window.why}"
         if until := self._held(now):
             again = f"{until:%Y-%m-%d %H:%M:%S} UTC"
             return f"host {self.slug} refused a run and is looked at again at {again}: {self.refusal}"
