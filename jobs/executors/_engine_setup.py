@@ -222,7 +222,8 @@ def _no_program(said: str, job: JobSpec) -> str:
     cure = "name one that it has in run.program, or watch images that have it (releases in the suite)"
     if name != job.program:
         cure = "that is its own entry point or a step before the program: see [run.container] entrypoint in the suite"
-    return f"the image {image_of(job).reference} {lack} {name!r}; {cure}. The engine said: {said}"
+    image = image_of(job)
+    return f"the image {image.repository}@{image.digest[:19]} {lack} {name!r}; {cure}. The engine said: {said}"
 
 
 def asset_setup(

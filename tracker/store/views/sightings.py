@@ -12,7 +12,7 @@ from sqlmodel import Session
 from tracker.store.views.plain import table
 
 RUN = table("run")
-NOBODY = "no daemon watches it; start one with `tracker serve`, it takes the run up"
+NOBODY = "no daemon watches it (tracker serve starts one, which takes it up)"
 _LATE = timedelta(seconds=5)
 """A lease that ran out so long ago is not about to be renewed."""
 _SHOWN_REASONS = 3
@@ -43,7 +43,7 @@ class Sightings:
         runs = "run that is" if self.running == 1 else f"of {self.running} runs that are"
         verb = "is" if self.unseen == 1 else "are"
         more = len(self.reasons) - _SHOWN_REASONS
-        why = "; ".join(self.reasons[:_SHOWN_REASONS]) + (f"; and {more} more reasons" if more > 0 else "")
+        why = "; and ".join(self.reasons[:_SHOWN_REASONS]) + (f"; and {more} more reasons" if more > 0 else "")
         return f"{self.unseen} {runs} under way {verb} not seen since {describe_since(self.since, now)}: {why}"
 
 
