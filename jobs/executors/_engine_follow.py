@@ -12,7 +12,7 @@ from typing import Any
 
 from jobs.executors._attempts import read
 from jobs.executors._attempts import replace as replace_file
-from jobs.executors._commands import Ended, folder_bytes, size_text
+from jobs.executors._commands import Ended, folder_bytes, last_line, size_text
 from jobs.executors._engine_container import ROOT
 from jobs.executors._engine_logs import LogFollower
 from jobs.executors._engine_record import with_gpus_inside
@@ -107,7 +107,11 @@ def follow(site: Site, *, grace_s: int) -> Ended:
         record = read(site.attempt.file("environment.json")) or {}
         replace_file(site.attempt.file("environment.json"), with_gpus_inside(record, left.seen))
     if stopped is not None:
-        return Ended(stopped.outcome, stopped.detail, _state(found).get("ExitCode"))
+        detail = stopped.detail
+        if stopped.outcome is JobOutcome.TIMEOUT:
+            said = last_line(site.attempt.file("run.log"))
+            detail += f"; it printed last: {said}" if said else "; it had printed nothing"
+        return Ended(stopped.outcome, detail, _state(found).get("ExitCode"))
     return judge_run(site, found, left)
 
 

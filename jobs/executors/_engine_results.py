@@ -133,7 +133,8 @@ def judge(attempt: Attempt, job: JobSpec, state: Mapping[str, Any], left: Left) 
     if any(DISK_FULL in line for line in printed_lines(attempt.file("run.log"))):
         return Ended(JobOutcome.INFRA_FAILED, f"the disk is full: {said}", exit_code=code)
     if code == 0:
-        return Ended(JobOutcome.TOOL_FAILED, left.missing, exit_code=0)
+        detail = f"{left.missing}; it printed last: {said}" if said else left.missing
+        return Ended(JobOutcome.TOOL_FAILED, detail, exit_code=0)
     how = _how(job, state, code)
     return Ended(JobOutcome.TOOL_FAILED, f"{how}: {said}" if said else how, exit_code=code)
 

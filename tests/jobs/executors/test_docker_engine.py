@@ -180,7 +180,7 @@ def test_what_tools_print_in_an_image_is_read_as_their_result(
 def test_a_command_that_the_image_does_not_have_is_a_fact_about_the_release(run: Callable[..., JobStatus]) -> None:
     status = run("", program="trtllm-bench", arguments=())
     assert status.outcome is JobOutcome.TOOL_FAILED
-    assert status.detail.startswith("the image localhost/bench@sha256:")
+    assert status.detail.startswith("the image localhost/tools@sha256:")
     assert "has no program 'trtllm-bench'; name one that it has in run.program" in status.detail
     assert "The engine said: " in status.detail
 
@@ -197,7 +197,7 @@ def test_eating_more_memory_than_allowed_is_told_apart_from_a_failure(run: Calla
 def test_over_its_time_a_program_is_asked_to_stop_first(bench: Bench, run: Callable[..., JobStatus]) -> None:
     status = run("trap 'echo leaving; exit 5' TERM; sleep 60 & wait", timeout_s=1)
     assert (status.outcome, status.exit_code) == (JobOutcome.TIMEOUT, 5)
-    assert status.detail == "over the time limit of 1 s"
+    assert status.detail.startswith("over the time limit of 1 s; it ")
     assert bench.file("run.log").read_text() == "leaving\n"
 
 

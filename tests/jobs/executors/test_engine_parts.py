@@ -549,3 +549,16 @@ def test_a_program_that_an_image_lacks_is_named_with_what_to_do(tmp_path: Path, 
     assert ended.value.outcome is JobOutcome.TOOL_FAILED
     assert ended.value.detail.startswith(f"the image {image_of(site.job).reference[: -64 + 12]} {told}")
     assert ended.value.detail.endswith(f"The engine said: runc create failed: {said}")
+
+
+@pytest.mark.parametrize(
+    ("printed", "detail"),
+    [("", "wrote no result.json"), ("a\nout of ideas\n", "wrote no result.json; it printed last: out of ideas")],
+)
+def test_a_program_that_ends_well_without_a_result_is_told_with_its_last_words(
+    tmp_path: Path, printed: str, detail: str
+) -> None:
+    attempt = Attempt(tmp_path)
+    attempt.file("run.log").write_text(printed)
+    left = Left(missing="wrote no result.json", flooded=False, seen={})
+    assert judge(attempt, job(), {"ExitCode": 0}, left).detail == detail
