@@ -43,6 +43,8 @@ TONES = {
     "drained": "unknown",
     "maintenance": "busy",
     "held": "bad",
+    "answers": "good",
+    "away": "bad",
 }
 MARKS = {"bad": "▲", "good": "▼", "unknown": "?", "busy": "●", "neutral": "="}
 WORDS = {
