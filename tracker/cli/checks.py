@@ -22,12 +22,13 @@ from jobs.environment import capture_host
 from jobs.executors.local import find_uv
 from jobs.suite import Suite, load_suite
 from tracker.app import App, open_app
+from tracker.cli.models import missing_models, model_path, require_mounts
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
 from tracker.engines import describe_engine
 from tracker.pipeline.context import CONTAINERS, Place
 from tracker.pipeline.gate import Sighting, look
-from tracker.pipeline.plan import fit_places
+from tracker.pipeline.plan import configs_here, fit_places
 from tracker.pipeline.release_notes import match_releases
 from tracker.pipeline.watch import Watched, source_of, watched_sources
 from tracker.setting_tables import ReleaseNotesSettings
@@ -287,6 +288,7 @@ def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
         yield check_suite(app, suite)
         if suite.run.executor == CONTAINERS and app.settings.docker.is_here:
             yield check_engine(app)
+            yield from check_models(app, suite)
         tell(f"asking for the releases of {suite.component} ...")
         yield check_source(app, source_of(suite))
 
@@ -312,6 +314,24 @@ def check_engine(app: App) -> Check:
         if "min_free_gb" in str(error):
             cure = "remove images or files there, or lower min_free_gb in [docker]; until then no new image is measured"
         return Check(name="engine", state="fail", found=str(error), cure=cure)
+
+
+def check_models(app: App, suite: Suite) -> Iterator[Check]:
+    """Yield whether the models of the chosen configs lie on this machine, whose containers run here."""
+    docker = app.settings.docker
+    name = f"models of {suite.name}"
+    try:
+        require_mounts(suite, docker)
+        configs = configs_here(suite, app.settings, app.place)
+    except PROBLEMS as error:
+        yield Check(name=name, state="fail", found=str(error), cure="until then the service does not start")
+        return
+    if missing := missing_models(suite, configs, docker.mounts):
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        cure = f"put them there, mount their folder in [docker], or choose others in [choices.{suite.name}]"
+        yield Check(name=name, state="fail", found=f"nothing at {', '.join(missing[:3])}{more}", cure=cure)
+    elif any(model_path(suite, config) for config in configs):
+        yield ok(name, "all there")
 
 
 def check_source(app: App, source: Watched) -> Check:

@@ -15,18 +15,20 @@ from tracker.store.views.runs import RunItem, list_runs
 
 
 def planned_runs(session: Session, component: str, suite: str) -> list[RunItem]:
-    """Return the planned runs of a suite, newest first."""
+    """Return the runs of a suite, newest first: planned ones, and those that somebody asked for."""
     runs = collect(list_runs, session, component=component)
-    return [run for run in runs if run.suite == suite and run.requested_by is None]
+    return [run for run in runs if run.suite == suite]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstSet:
-    """The planned runs that come before all others, and how many come after them."""
+    """The planned runs that come before all others that are planned, and how many more there are."""
 
     runs: tuple[RunItem, ...]
     waiting: int
-    """Runs of lower priority that are not final."""
+    """Runs of lower priority, and those asked for, that are not final."""
+    known: frozenset[str]
+    """The releases of all these runs."""
     at_work: RunItem | None
     """What runs now, of whatever priority."""
 
@@ -34,8 +36,9 @@ class FirstSet:
     def of(cls, planned: Sequence[RunItem]) -> FirstSet:
         """Return the first set among the planned runs."""
         return cls(
-            runs=tuple(run for run in planned if run.priority >= PRIORITY_FIRST),
-            waiting=sum(run.priority < PRIORITY_FIRST and run.state not in FINAL_STATES for run in planned),
+            runs=tuple(run for run in planned if _is_first(run)),
+            waiting=sum(not _is_first(run) and run.state not in FINAL_STATES for run in planned),
+            known=frozenset(run.release.identity for run in planned),
             at_work=next((run for run in planned if run.state == "running"), None),
         )
 
@@ -70,6 +73,10 @@ class FirstSet:
         return any(
             one.state in FINAL_STATES and one.release == run.release and one.suite == run.suite for one in self.runs
         )
+
+
+def _is_first(run: RunItem) -> bool:
+    return run.requested_by is None and run.priority >= PRIORITY_FIRST
 
 
 @dataclass(slots=True)

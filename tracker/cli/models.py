@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from jobs.suite import Config, Suite
+from tracker.errors import UserError
+from tracker.pipeline.context import CONTAINERS
+from tracker.setting_tables import DockerSettings
 
 READ_BY_NAME = frozenset({"trtllm_bench.py", "trtllm_serve_load.py"})
 """Shipped programs that read the model of a config from the folder of its name."""
@@ -38,6 +41,18 @@ def place_here(path: str, mounts: Mapping[str, Path]) -> Path | None:
         return None
     nearest = max(holding, key=len)
     return mounts[nearest].expanduser() / inside.relative_to(nearest)
+
+
+def require_mounts(suite: Suite, docker: DockerSettings) -> None:
+    """Raise UserError where containers of the suite run on this machine and a folder that they read is not there."""
+    if suite.run.executor != CONTAINERS or not docker.is_here:
+        return
+    for target, folder in docker.mounts.items():
+        if not folder.expanduser().is_dir():
+            raise UserError(
+                f"docker.mounts: expected the folder that containers see as {target}, found no folder {folder};"
+                " make it, or correct [docker] in tracker.toml"
+            )
 
 
 def missing_models(suite: Suite, configs: Sequence[Config], mounts: Mapping[str, Path]) -> list[str]:

@@ -56,4 +56,7 @@ SuiteName = Annotated[str, typer.Argument(help="Suite, by name or as a path.", a
 Release = Annotated[
     str, typer.Argument(help="Release: 1.28.0 or onnxruntime/1.28.0.", autocompletion=complete_releases)
 ]
+Releases = Annotated[
+    list[str], typer.Argument(help="Releases: 1.28.0 or onnxruntime/1.28.0.", autocompletion=complete_releases)
+]
 Port = Annotated[int | None, typer.Option(help="Port of the pages.", show_default="8765, or the settings'")]

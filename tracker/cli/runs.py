@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracker.cli.access import note_queued, opened
-from tracker.cli.options import Component, Json, Limit, Release, SuiteName, Words, examples
+from tracker.cli.options import Component, Json, Limit, Releases, SuiteName, Words, examples
 from tracker.cli.output import Column, format_duration, format_time, note, write, write_data, write_json, write_table
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def add_to(app: typer.Typer) -> None:
     group = typer.Typer(help="Benchmarks: ask, look, end, repeat.", no_args_is_help=True, rich_markup_mode=None)
     group.command(
         epilog=examples(
-            "tracker runs trigger onnxruntime 1.28.0", "tracker runs trigger llamacpp 0.2.1 --repeats 3 --json"
+            "tracker runs trigger onnxruntime 1.28.0",
+            "tracker runs trigger trtllm-throughput-fp8 1.1.0 1.0.0",
+            "tracker runs trigger llamacpp 0.2.1 --repeats 3 --json",
         )
     )(trigger)
     group.command("list", epilog=examples("tracker runs list", "tracker runs list --state failed"))(list_)
@@ -52,12 +54,18 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="runs")
 
 
-def trigger(suite: SuiteName, release: Release, repeats: Repeats = None, as_json: Json = False) -> None:
-    """Measure a release with a suite, before anything else that waits."""
+def trigger(suite: SuiteName, releases: Releases, repeats: Repeats = None, as_json: Json = False) -> None:
+    """Measure releases with a suite, before anything else that waits."""
     with opened() as app:
+        from jobs.suite import load_suite
         from tracker.app import whoami
+        from tracker.store.catalog import find_release
 
-        _tell_queued(app.trigger(suite, release, whoami(), repeats), as_json)
+        component = load_suite(app.find_suite(suite)).component
+        with app.store.read() as session:
+            named = {find_release(session, one, component)[1].id: one for one in releases}
+        queued = [run for one in named.values() for run in app.trigger(suite, one, whoami(), repeats)]
+        _tell_queued(queued, as_json)
         note_queued(app)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -102,11 +103,21 @@ def web(open_: Open = False, port: Port = None, as_json: Json = False) -> None:
 
 
 def check_suites(app: App) -> None:
-    """Raise UserError for a suite that cannot be found or read, before anything starts."""
+    """Raise UserError for a suite that cannot be read, or whose executor cannot be set up, before anything starts.
+
+    What is only away is waited for; what the settings say wrong would fail every run, and none would be made again.
+    """
+    from jobs.errors import TryLater
     from jobs.suite import load_suite
+    from tracker.cli.models import require_mounts
 
     for name in app.settings.suites:
-        load_suite(app.find_suite(name))
+        suite = load_suite(app.find_suite(name))
+        for place in app.places():
+            if place.takes(suite.run.executor):
+                with suppress(TryLater):
+                    app.open_executor(suite.run.executor, place)
+        require_mounts(suite, app.settings.docker)
 
 
 def refuse_second(app: App) -> None:

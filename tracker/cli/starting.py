@@ -16,9 +16,9 @@ from jobs.suite import Config, Suite, choose, expand, find_suite, gpus_of, load_
 from tracker.cli.models import FOLDER, missing_models, model_path
 from tracker.cli.output import format_duration
 from tracker.errors import UserError
+from tracker.pipeline.context import CONTAINERS
 from tracker.pipeline.suites import PYTHON_MINOR
 
-CONTAINERS = "docker_engine"
 DOCKER, PODMAN = "/var/run/docker.sock", "/run/podman/podman.sock"
 """Where the engines listen unless told otherwise."""
 Tables = Mapping[str, Mapping[str, Any]]

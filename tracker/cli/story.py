@@ -15,6 +15,7 @@ from tracker.pipeline.plan import fit_places
 from tracker.pipeline.watch import source_of
 from tracker.store import catalog, series
 from tracker.store.views.overview import SourceView, list_sources
+from tracker.store.views.runs import RunItem
 from tracker.store.views.sightings import look_at_running
 
 LOOK_S = 1.0
@@ -32,6 +33,7 @@ class Story:
         self._pace = Pace()
         self._looks = 0
         self._finished = False
+        self._waited = False
 
     def go_on(self) -> float:
         """Tell what is new; return the seconds until it is worth looking again."""
@@ -46,7 +48,7 @@ class Story:
             unread = bool(series.dirty_series(session))
         first = FirstSet.of([run for runs in planned for run in runs])
         if self._finished:
-            self._show(_tell_background(first, self._host_obstacle()))
+            self._go_on_in_background(answered, first, unread=unread)
             return LOOK_LATER_S
         self._tell_failures(first)
         if first.total == 0:
@@ -57,6 +59,13 @@ class Story:
         self._finished = True
         self._tell_result(answered, first)
         return LOOK_S
+
+    def _go_on_in_background(self, suites: Sequence[Suite], first: FirstSet, *, unread: bool) -> None:
+        """Show what is measured after the first set, and the result again once all of that is read."""
+        self._show(_tell_background(first, self._host_obstacle()))
+        if self._waited and not first.waiting and not unread:
+            self._tell_table(suites, first)
+        self._waited = bool(first.waiting) or (self._waited and unread)
 
     def _once(self, text: str) -> None:
         if text not in self._told:
@@ -114,7 +123,9 @@ class Story:
         if first.running and (unseen := self._out_of_sight()):
             parts.append(unseen)
         elif run := first.running:
-            parts.append(f"measuring {run.component} {run.release.display} (run {run.repeat})")
+            parts.append(_tell_run(run))
+        elif first.at_work:
+            parts.append(_tell_run(first.at_work))
         elif first.left and (why := self._host_obstacle()):
             parts.append(f"nothing starts: {why}")
         if first.failed:
@@ -135,20 +146,36 @@ class Story:
         """Return why no host that the suites are measured on starts anything now; None where one does."""
         return standstill(self._app.context, [suite.run.executor for suite in self._suites])
 
+    def _tell_table(self, suites: Sequence[Suite], first: FirstSet) -> None:
+        for suite in suites:
+            for text in lay_out_results(self._app, suite.component, suite.name, first.known):
+                self._say(text)
+
     def _tell_result(self, suites: Sequence[Suite], first: FirstSet) -> None:
         self._show("")
-        for suite in suites:
-            for text in lay_out_results(self._app, suite.component, suite.name, first.releases):
-                self._say(text)
+        self._tell_table(suites, first)
+        for run in {(run.suite, run.release.display): run for run in first.runs if run.state == "failed"}.values():
+            again = f"tracker runs trigger {run.suite} {run.release.display}"
+            self._say(f"once what failed at {run.release.display} is put right, measure it again with `{again}`")
         self._say(f"pages: {self._app.settings.link_base}/")
-        self._say("further releases are measured in the background; Ctrl-C ends")
+        if first.waiting:
+            self._say("further releases are measured in the background; Ctrl-C ends")
+            return
+        older = f"tracker runs trigger {suites[0].name} RELEASE"
+        self._say(f"new releases are measured as they appear, older ones with `{older}`; Ctrl-C ends")
+
+
+def _tell_run(run: RunItem) -> str:
+    """Return which run is under way, and what it is doing before it measures, such as pulling its image."""
+    which = f"{run.component} {run.release.display} (run {run.repeat})"
+    return f"{which}: {run.reason}" if run.reason else f"measuring {which}"
 
 
 def _tell_background(first: FirstSet, why: str | None) -> str:
     """Return where the background work stands; empty when nothing waits."""
     if not first.waiting:
         return ""
-    running = f": {first.at_work.component} {first.at_work.release.display}" if first.at_work else ""
+    running = f": {_tell_run(first.at_work)}" if first.at_work else ""
     if why and not first.at_work:
         return f"nothing starts: {why} · {first.waiting} runs wait"
     return f"in the background{running} · {first.waiting} runs wait"

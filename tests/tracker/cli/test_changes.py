@@ -15,6 +15,14 @@ from tracker.settings import Settings
 from tracker.store.engine import open_store
 
 
+def test_several_releases_are_triggered_at_once_or_none(seeded: Seeded, tracker: Tracker) -> None:
+    words = ("runs", "trigger", "onnxruntime", "1.28.0", "1.27.0", "onnxruntime/1.28.0", "--repeats", "2", "--json")
+    assert len(tracker(*words).data["runs"]) == 4
+    before = len(tracker("runs", "list", "--json").data["items"])
+    assert tracker("runs", "trigger", "onnxruntime", "1.28.0", "9.9.9").code == 2
+    assert len(tracker("runs", "list", "--json").data["items"]) == before
+
+
 def test_a_triggered_release_is_queued_once_for_each_repeat(seeded: Seeded, tracker: Tracker) -> None:
     answer = tracker("runs", "trigger", "onnxruntime", "1.28.0", "--repeats", "3", "--json")
     runs = answer.data["runs"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from tracker.cli.estimate import FirstSet, Pace
-from tracker.pipeline.plan import PRIORITY_BACKFILL, PRIORITY_FIRST
+from tracker.pipeline.plan import PRIORITY_BACKFILL, PRIORITY_FIRST, PRIORITY_REQUESTED
 from tracker.store.views.levels import ReleaseName
 from tracker.store.views.runs import RunItem
 
@@ -74,3 +74,14 @@ def test_background_runs_are_no_part_of_the_first_set() -> None:
     assert (first.total, first.left, first.waiting) == (6, 6, 1)
     assert first.running is None
     assert first.at_work is not None
+
+
+def test_runs_that_were_asked_for_are_no_part_of_the_first_set_but_wait_with_the_others() -> None:
+    asked = replace(make_run("asked", "0.8", "running", PRIORITY_REQUESTED), requested_by="ana")
+    first = FirstSet.of(
+        [*RUNS, asked, replace(asked, id="again", state="queued"), replace(asked, id="x", state="done")]
+    )
+    assert (first.total, first.left, first.waiting) == (6, 6, 2)
+    assert first.at_work == asked
+    assert first.known == {"0.8", "1.0", "1.1"}
+    assert first.releases == {"1.0", "1.1"}

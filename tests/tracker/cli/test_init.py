@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.suite import find_suite
 from tests.fakes.nvidia_tools import host_nvidia_smi
 from tests.tracker.cli.conftest import Tracker
 from tracker.settings import load_settings
@@ -94,6 +95,53 @@ def test_models_and_choices_are_of_a_suite(tracker: Tracker, models: Path) -> No
     for words in (["--models", str(models)], ["--choose", "isl=1000"]):
         answer = tracker("init", *words)
         assert (answer.code, "of which suite?" in answer.err) == (2, True)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # httpcore leaves the socket to the GC
+@pytest.mark.usefixtures("one_gpu")
+def test_the_service_does_not_start_where_every_container_would_fail(
+    home: Path, tracker: Tracker, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three tries of each run would fail within seconds, and none be made again once the settings are right."""
+    assert tracker("init", "--suite", SUITE, "--models", str(models)).code == 0
+    file = home / "tracker.toml"
+    right = file.read_text(encoding="utf-8")
+    monkeypatch.setenv("TRACKER_DOCKER__ENGINE", f"unix://{home}/none.sock")
+    for wrong, said in (
+        (right.replace(str(models), f"{models}-moved"), f"found no folder {models}-moved"),
+        (right.replace("[docker]", '[docker]\nsecrets = ["NO_SUCH_TOKEN"]'), "no variable NO_SUCH_TOKEN"),
+    ):
+        file.write_text(wrong, encoding="utf-8")
+        for command in ("serve", "daemon"):
+            answer = tracker(command)
+            assert (answer.code, said in answer.err) == (2, True), answer.err
+    assert tracker("runs", "list", "--json").data["items"] == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # httpcore leaves the socket to the GC
+@pytest.mark.usefixtures("one_gpu")
+def test_the_doctor_says_which_models_are_not_there(
+    home: Path, tracker: Tracker, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACKER_DOCKER__ENGINE", f"unix://{home}/none.sock")
+    monkeypatch.setenv("TRACKER_SUITE_FOLDERS", str(home / "suites"))
+    (home / "suites").mkdir(parents=True)
+    text = find_suite(SUITE).read_text(encoding="utf-8")
+    nowhere = text.replace('kind = "oci_registry"', 'kind = "folder"')
+    nowhere = nowhere.replace('repository = "nvcr.io/nvidia/tensorrt-llm/release"', f'path = "{models}"')
+    (home / "suites" / f"{SUITE}.toml").write_text(nowhere, encoding="utf-8")
+    assert tracker("init", "--suite", SUITE, "--models", str(models)).code == 0
+
+    def told() -> tuple[str, str]:
+        items = tracker("doctor", "--json").data["items"]
+        return next((one["state"], one["found"]) for one in items if one["name"] == f"models of {SUITE}")
+
+    assert told() == ("ok", "all there")
+    (models / GPT_OSS).rename(models / "elsewhere")
+    assert told() == ("fail", f"nothing at /models/{GPT_OSS}")
+    models.rename(models.with_name("moved"))
+    assert told()[0] == "fail"
+    assert f"found no folder {models}" in told()[1]
 
 
 def test_a_suite_of_this_machine_s_processor_needs_no_engine(home: Path, tracker: Tracker) -> None:

@@ -89,7 +89,7 @@ def test_a_suite_is_measured_and_its_result_is_told(tmp_path: Path, folder_suite
     with started(tmp_path / "home", *arguments) as process:
         told = [read_line(process)]
         deadline = time.monotonic() + 60
-        while "further releases" not in told[-1] and time.monotonic() < deadline:
+        while "Ctrl-C ends" not in told[-1] and time.monotonic() < deadline:
             told.append(read_line(process, 60))
         code, _, err = end(process, signal.SIGINT)
     text = "\n".join(told)
@@ -97,7 +97,7 @@ def test_a_suite_is_measured_and_its_result_is_told(tmp_path: Path, folder_suite
     assert "found 2 releases of tiny" in text
     assert "6.50 ms" in text
     assert "1.1.0" in text
-    assert "further releases are measured in the background; Ctrl-C ends" in told[-1]
+    assert "new releases are measured as they appear, older ones with `tracker runs trigger" in told[-1]
     assert "run.started" in (tmp_path / "home" / "daemon.log").read_text(encoding="utf-8")
 
 
