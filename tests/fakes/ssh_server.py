@@ -21,6 +21,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.fakes.ports import free_port
+
 SSHD = "/usr/sbin/sshd"
 _LIMIT_S = 20
 _PRIVILEGES = Path("/run/sshd")
@@ -147,9 +149,7 @@ def serve_ssh(folder: Path) -> Iterator[SshServer]:
     make_key(folder / "host_key")
     make_key(folder / "stranger")
     (folder / "authorized_keys").write_text(make_key(folder / "identity") + "\n")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
-    server = SshServer(folder, port, getpass.getuser())
+    server = SshServer(folder, free_port(), getpass.getuser())
     server.known_hosts.write_text(server.host_line)
     try:
         server.start()

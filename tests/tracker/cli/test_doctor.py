@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.ports import free_port
 from tests.tracker.cli.conftest import Tracker
 from tests.tracker.seed import Seeded
 
@@ -20,8 +20,7 @@ from tests.tracker.seed import Seeded
 @pytest.fixture
 def well(folder_suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings under which nothing outside this machine is asked."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        monkeypatch.setenv("TRACKER_PORT", str(listener.getsockname()[1]))
+    monkeypatch.setenv("TRACKER_PORT", str(free_port()))
     monkeypatch.setenv("TRACKER_SUITES", str(folder_suite))
 
 

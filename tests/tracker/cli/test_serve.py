@@ -6,7 +6,6 @@ import json
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-READY_WITHIN_S = 20.0
+from tests.fakes.ports import free_port
+
+READY_WITHIN_S = 60.0
 """Far more than the two seconds it takes, since tests share the machine."""
 ENDS_WITHIN_S = 10.0
 
@@ -39,12 +40,6 @@ def started(home: Path, *arguments: str, suites: str | None = None) -> Iterator[
                 process.kill()
 
 
-def free_port() -> str:
-    """Return a port that is free at this moment."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])
-
-
 def read_line(process: subprocess.Popen[bytes], within_s: float = READY_WITHIN_S) -> str:
     """Return the next line it prints; fails the test when none comes in time."""
     assert process.stdout is not None
@@ -60,7 +55,7 @@ def end(process: subprocess.Popen[bytes], how: signal.Signals) -> tuple[int, str
 
 
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
-    port = free_port()
+    port = str(free_port())
     with started(tmp_path / "home", "serve", "--port", port, "--open", suites="") as process:
         address = read_line(process)
         assert address == f"http://127.0.0.1:{port}/"
@@ -73,7 +68,7 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
 
 
 def test_programs_are_told_the_address_as_json_and_end_it_with_sigterm(tmp_path: Path) -> None:
-    port = free_port()
+    port = str(free_port())
     with started(tmp_path / "home", "web", "--port", port, "--json") as process:
         told = json.loads(read_line(process))
         assert told == {
@@ -85,7 +80,7 @@ def test_programs_are_told_the_address_as_json_and_end_it_with_sigterm(tmp_path:
 
 
 def test_a_suite_is_measured_and_its_result_is_told(tmp_path: Path, folder_suite: Path) -> None:
-    arguments = ("serve", "--suite", str(folder_suite), "--progress", "--port", free_port())
+    arguments = ("serve", "--suite", str(folder_suite), "--progress", "--port", str(free_port()))
     with started(tmp_path / "home", *arguments) as process:
         told = [read_line(process)]
         deadline = time.monotonic() + 60
@@ -105,7 +100,7 @@ def test_a_running_benchmark_is_put_back_and_nothing_is_left_of_it(tmp_path: Pat
     program = folder_suite.parent / "programs" / "tiny.py"
     program.write_text("import time\nprint('measuring', flush=True)\ntime.sleep(600)\n", encoding="utf-8")
     home = tmp_path / "home"
-    with started(home, "serve", "--suite", str(folder_suite), "--progress", "--port", free_port()) as process:
+    with started(home, "serve", "--suite", str(folder_suite), "--progress", "--port", str(free_port())) as process:
         while "measuring tiny" not in read_line(process, 60):
             pass
         code, _, _ = end(process, signal.SIGINT)
@@ -137,7 +132,7 @@ def test_a_source_that_cannot_be_reached_is_said_with_what_else_there_is(tmp_pat
         ).replace(f'path = "{tmp_path / "releases"}"\n', ""),
         encoding="utf-8",
     )
-    arguments = ("serve", "--suite", str(folder_suite), "--progress", "--port", free_port())
+    arguments = ("serve", "--suite", str(folder_suite), "--progress", "--port", str(free_port()))
     with started(tmp_path / "home", *arguments) as process:
         told = [read_line(process)]
         while "make demo" not in told[-1]:
