@@ -9,13 +9,16 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := .venv/bin
 UV := .venv-uv/bin/uv
 
-.PHONY: help run demo test lint fix bench bench-detection chaos clean
+.PHONY: help run setup demo test lint fix bench bench-detection chaos clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 run: .venv/.run-ready  ## measure the newest releases on this machine and open the pages (SUITE=onnxruntime or llamacpp)
 	@TRACKER_PORT=$(PORT) $(BIN)/tracker serve --suite $(SUITE) --open --progress
+
+setup: .venv/.run-ready  ## set up, and measure nothing yet
+	@echo 'ready; the command is .venv/bin/tracker: export PATH=$$PWD/.venv/bin:$$PATH'
 
 demo: .venv/.run-ready  ## show recorded results, no network needed
 	@TRACKER_PORT=$(PORT) $(BIN)/tracker demo --open
