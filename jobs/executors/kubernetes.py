@@ -51,6 +51,8 @@ class KubernetesExecutor:
     cluster: Cluster
     _asked: dict[str, tuple[float, JobStatus]] = field(default_factory=dict)
     """Key -> when the cluster was last asked about it (monotonic), and what it said."""
+    _away: dict[str, str] = field(default_factory=dict)
+    """Key -> why the last question about it had no answer; gone with the next answer."""
     _doubts: dict[str, float] = field(default_factory=dict)
     """Key -> since when (monotonic) something is missing."""
 
@@ -80,10 +82,17 @@ class KubernetesExecutor:
             return JobStatus(state=JobState.UNKNOWN)
         asked = self._asked.get(key)
         if asked and time.monotonic() - asked[0] < self.options.ask_every_s:
+            if key in self._away:
+                raise TryLater(self._away[key])
             return asked[1]
         last = asked[1] if asked else JobStatus(state=JobState.PREPARING)
         self._asked[key] = (time.monotonic(), last)
-        status = self._look(attempt)
+        try:
+            status = self._look(attempt)
+        except TryLater as error:
+            self._away[key] = str(error)
+            raise
+        self._away.pop(key, None)
         self._asked[key] = (time.monotonic(), status)
         return status
 

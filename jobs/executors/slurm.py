@@ -75,6 +75,8 @@ class SlurmExecutor:
     arrival: Arrival
     _asked: dict[str, float] = field(default_factory=dict)
     """Key -> when Slurm was last asked about it (monotonic)."""
+    _away: dict[str, str] = field(default_factory=dict)
+    """Key -> why the last question about it had no answer; gone with the next answer."""
     _queued: dict[str, str] = field(default_factory=dict)
     """Key -> where its job stands in Slurm's queue, as it was told last."""
 
@@ -108,10 +110,16 @@ class SlurmExecutor:
         if self._may_ask(key):
             try:
                 ended = self._look(attempt, claim)
+                self._away.pop(key, None)
+            except TryLater as error:
+                self._away[key] = str(error)
+                raise
             finally:
                 self._asked[key] = time.monotonic()
             if ended:
                 return ended
+        elif key in self._away:
+            raise TryLater(self._away[key])
         if started_at := attempt.started_at():
             return JobStatus(state=JobState.RUNNING, started_at=started_at)
         return JobStatus(state=JobState.PREPARING, detail=at_work(claim) if claim else self._queued.get(key, ""))

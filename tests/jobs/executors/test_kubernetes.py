@@ -266,6 +266,17 @@ def test_a_cluster_that_is_away_ends_nothing(
     assert len(kubernetes.created) == 1
 
 
+def test_between_two_questions_a_cluster_that_did_not_answer_is_still_away(
+    make: Callable[..., Executor], kubernetes: KubernetesServer, job: Job
+) -> None:
+    executor = make(ask_every_s=600)
+    kubernetes.failures += [(503, "etcd has no leader")] * 2
+    executor.start(_image(job, "away"))
+    for _ in range(3):
+        with pytest.raises(TryLater, match="etcd has no leader"):
+            executor.poll("away")
+
+
 def test_a_cluster_that_cannot_be_reached_is_named(make: Callable[..., Executor], job: Job) -> None:
     executor = make(server="http://127.0.0.1:9", ask_every_s=0)
     executor.start(_image(job, "far"))
