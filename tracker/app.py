@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import getpass
 import os
+import shutil
 import socket
 from collections.abc import Mapping
 from contextlib import closing
@@ -35,6 +36,9 @@ from tracker.setting_tables import ReleaseNotesSettings
 from tracker.settings import Settings, load_settings
 from tracker.store import hosts, standing, tokens
 from tracker.store.engine import Store, open_store
+
+FULL_BELOW_BYTES = 10_000_000
+"""With less room than this on the disk of the home folder, the store may fail to be written any moment."""
 
 
 class App:
@@ -218,8 +222,13 @@ class App:
     # --- what pages and API ask for (see tracker.web.service.WebService) ---
 
     def daemon_state(self) -> dict[str, Any]:
-        """Return whether a daemon works on this folder and whether the results are recorded ones."""
-        return {"running": folder_is_taken(self.settings.home), "demo": self.settings.recordings is not None}
+        """Return whether a daemon works on this folder, whether results are recorded ones, whether the disk is full."""
+        home = self.settings.home
+        return {
+            "running": folder_is_taken(home),
+            "demo": self.settings.recordings is not None,
+            "disk_full": shutil.disk_usage(home).free < FULL_BELOW_BYTES if home.exists() else False,
+        }
 
     def verify_token(self, token: str) -> str | None:
         """Return the name of a valid token, None for any other text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import shutil
@@ -44,6 +45,7 @@ PROBLEMS = (
     alerts.errors.AlertsError,
     OSError,
 )
+PROBE_BYTES = 65536
 LEAST_FREE_BYTES, ENOUGH_FREE_BYTES = 1_000_000_000, 5_000_000_000
 
 
@@ -115,10 +117,14 @@ def check_home(home: Path) -> Check:
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe = home / f".probe-{os.getpid()}"
-        probe.write_bytes(b"")
-        probe.unlink()
+        try:
+            probe.write_bytes(bytes(PROBE_BYTES))
+        finally:
+            probe.unlink(missing_ok=True)
     except OSError as error:
         cure = "correct the folder's permissions, or set another TRACKER_HOME"
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            cure = "free some room there: until then nothing can be recorded; what runs goes on and is recorded after"
         return Check(name="home", state="fail", found=f"{home}: {(error.strerror or '').lower()}", cure=cure)
     return ok("home", f"{home} can be written")
 

@@ -27,7 +27,7 @@ class WebService(Protocol):
     def clock(self) -> Clock: ...
 
     def daemon_state(self) -> Mapping[str, Any]:
-        """Return `running` (a daemon works on this store) and `demo` (the results are recorded ones)."""
+        """Return `running` (a daemon works on this store), `demo` (the results are recorded ones) and `disk_full`."""
         ...
 
     def verify_token(self, token: str) -> str | None:

@@ -144,7 +144,7 @@ def test_runs_that_nobody_sees_are_a_warning_with_since_when_and_why(tracker: Tr
     (runs,) = (one for one in tracker("doctor", "--json").data["items"] if one["name"] == "runs")
     assert runs["state"] == "warn"
     assert "1 run that is under way is not seen since 2026-01-01 03:12 UTC" in runs["found"]
-    assert "no daemon watches it" in runs["found"]
+    assert "no daemon has told of it" in runs["found"]
     assert "nothing was ended" in runs["cure"]
 
     listed = tracker("runs", "list", "--state", "running").out

@@ -133,7 +133,7 @@ def test_a_run_that_no_daemon_watches_is_not_shown_as_if_one_did(running: Servic
         sightings = look_at_running(session, now=now)
 
     assert run.unseen is not None
-    assert "no daemon watches it" in run.unseen.why
+    assert "no daemon has told of it" in run.unseen.why
     assert detail is not None
     assert detail.run.unseen == run.unseen
     assert (sightings.unseen, sightings.running) == (1, 1)

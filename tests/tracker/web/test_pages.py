@@ -453,3 +453,10 @@ def test_the_api_says_why_a_run_is_not_seen_and_null_where_it_is(
     others = client.get("/api/v1/runs").json()["items"]
     assert {item["id"] for item in others if item["unseen"]} == {run}
     assert client.get(f"/runs/{run}/log").json()["unseen"] is True
+
+
+def test_a_full_disk_is_said_on_every_page(app: App, client: Client, monkeypatch: pytest.MonkeyPatch):
+    assert "disk is full" not in client.get("/").text
+    monkeypatch.setattr("tracker.app.FULL_BELOW_BYTES", 2**63)
+    for path in LISTS:
+        assert "disk is full" in client.get(path).text

@@ -12,7 +12,7 @@ from sqlmodel import Session
 from tracker.store.views.plain import table
 
 RUN = table("run")
-NOBODY = "no daemon watches it (tracker serve starts one, which takes it up)"
+NOBODY = "no daemon has told of it since: none runs, or it cannot write what it sees; tracker doctor says which"
 _LATE = timedelta(seconds=5)
 """A lease that ran out so long ago is not about to be renewed."""
 _SHOWN_REASONS = 3
