@@ -166,6 +166,10 @@ def _look_at(context: Context, claim: Claim) -> bool:
     except TryLater as error:
         note_unseen(context, claim, str(error))
         return False
+    except OSError as error:  # a full disk, a share that is away: nothing is lost by looking again
+        place = error.filename or context.settings.home
+        note_unseen(context, claim, f"{place} cannot be used now: {error.strerror or error}")
+        return False
     except UserError as error:
         _end(context, claim, JobStatus(state=JobState.ENDED, outcome=JobOutcome.LOST, detail=str(error)), ())
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable
 
@@ -97,6 +98,25 @@ def test_another_reason_is_kept_but_begins_no_new_absence(running: Service, capl
     (row,) = [row for row in running.rows(RunRow) if row.state == "running"]
     assert (row.unseen_since, row.unseen_why) == (START, "the engine is in trouble: no space left on device")
     assert len(events(caplog, "run.not_seen")) == 1
+
+
+def test_a_disk_that_is_full_puts_a_run_out_of_sight_and_ends_nothing(running: Service):
+    answering = running.executor.poll
+
+    def full(key: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/home/attempts/run-1-1/launched.json")
+
+    running.executor.poll = full  # type: ignore[assignment,method-assign]
+    assert advance(running.context) == 1
+    (row,) = [row for row in running.rows(RunRow) if row.state == "running"]
+    assert row.unseen_why == "/home/attempts/run-1-1/launched.json cannot be used now: No space left on device"
+
+    running.executor.poll = answering  # type: ignore[method-assign]
+    running.executor.hold_all = False
+    running.executor.held.clear()
+    running.measure()
+    running.judge()
+    assert running.run_states() == ["done"] * REPEATS
 
 
 def test_a_run_that_ended_while_out_of_sight_is_seen_and_ends_once(running: Service):
