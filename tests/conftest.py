@@ -7,6 +7,7 @@ import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -102,33 +103,21 @@ def pytest_xdist_auto_num_workers() -> int:
     return min((os.cpu_count() or 1) + 2, 8)
 
 
-def group_of(item: pytest.Item) -> str:
-    """Return the name of what runs one after the other in one worker.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Return what shares the tests among workers, as `tests.workers` says."""
+    from tests.workers import Units
 
-    That is a file, but for tests that share a real component with other files of their folder: it starts once.
-    Each chaos test has components of its own, and takes as long as many files.
-    """
-    place = item.path.relative_to(_root()).as_posix()
-    if item.get_closest_marker("chaos"):
-        return f"{place} {item.name}"
-    components = sorted({mark.args[0] for mark in item.iter_markers("real")})
-    return f"{item.path.parent.name} {' '.join(components)}" if components else place
+    config.option.loadscopereorder = False
+    return Units(config, log)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tell xdist what stays in one worker, and let what waits longest begin; a run without workers is left alone."""
+    """Let what waits longest begin where there are workers; a run without them keeps its order."""
     if hasattr(config, "workerinput"):
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(group_of(item)))
-        items.sort(key=lambda item: (item.get_closest_marker("chaos") is None, item.get_closest_marker("real") is None))
+        from tests.workers import rank
 
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Call a test what `pytest NAME` calls it: xdist adds its group behind an @."""
-    if hasattr(report, "node"):
-        report.nodeid = report.nodeid.rpartition("@")[0]
+        items.sort(key=lambda item: rank(item.nodeid))
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ LIGHT = ("jobs", "alerts", "baselines", "jobs.protocols", "alerts.protocol", "tr
 HEAVY = ("numpy", "pandas", "scipy", "ruptures", "vl_convert", "slack_sdk", "fastapi", "sqlalchemy")
 
 
+@cache
 def modules() -> list[str]:
     found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     return sorted(str(path.relative_to(ROOT)) for path in found if GENERATED not in str(path))
@@ -45,8 +47,10 @@ def read(module: str) -> ast.Module:
     return ast.parse((ROOT / module).read_text(encoding="utf-8"), module)
 
 
-def imported(tree: ast.Module) -> set[str]:
+@cache
+def imported(module: str) -> set[str]:
     """Return the top-level names of everything imported anywhere in a module."""
+    tree = read(module)
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
     return {name.partition(".")[0] for name in names}
@@ -77,15 +81,13 @@ def test_imports_go_in_one_direction():
 
 @pytest.mark.parametrize("library", DOORS)
 def test_a_library_has_one_door(library: str):
-    outside = [
-        module for module in modules() if library in imported(read(module)) and not module.startswith(DOORS[library])
-    ]
+    outside = [module for module in modules() if library in imported(module) and not module.startswith(DOORS[library])]
     assert outside == []
 
 
 @pytest.mark.parametrize("library", DOORS)
 def test_every_door_is_used(library: str):
-    assert any(library in imported(read(module)) for module in modules() if module.startswith(DOORS[library]))
+    assert any(library in imported(module) for module in modules() if module.startswith(DOORS[library]))
 
 
 @pytest.mark.parametrize("module", modules())
