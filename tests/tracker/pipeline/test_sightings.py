@@ -104,12 +104,12 @@ def test_a_disk_that_is_full_puts_a_run_out_of_sight_and_ends_nothing(running: S
     answering = running.executor.poll
 
     def full(key: str) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "/home/attempts/run-1-1/launched.json")
+        raise OSError(errno.ENOSPC, "No space left on device", "/srv/attempts/run-1-1/launched.json")
 
     running.executor.poll = full  # type: ignore[assignment,method-assign]
     assert advance(running.context) == 1
     (row,) = [row for row in running.rows(RunRow) if row.state == "running"]
-    assert row.unseen_why == "/home/attempts/run-1-1/launched.json cannot be used now: No space left on device"
+    assert row.unseen_why == "/srv/attempts/run-1-1/launched.json cannot be used now: No space left on device"
 
     running.executor.poll = answering  # type: ignore[method-assign]
     running.executor.hold_all = False
