@@ -15,8 +15,9 @@ from jobs.executors import local
 from jobs.protocols import Executor, JobSpec, JobState, JobStatus
 from tests.fakes.kubernetes import TOKEN, KubernetesServer, kubernetes_server
 from tests.fakes.podman import Podman, serve_podman
-from tests.fakes.registry import make_image
+from tests.fakes.registry import Registry, make_image, serve_registry
 from tests.fakes.slurm import Cluster
+from tests.jobs.executors.engine_bench import FILES, Bench, Ended
 
 WRITES_RESULT = """
     import json, sys
@@ -48,6 +49,47 @@ def shell_image(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> str
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "attempts"
+
+
+@pytest.fixture(scope="session")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where images for the engine are made."""
+    return tmp_path_factory.mktemp("engine-images")
+
+
+@pytest.fixture(scope="session")
+def tools_digest(podman: Podman, images: Path) -> str:
+    """Return the digest of `localhost/tools`: a shell, something called python3, an entry point."""
+    return podman.load(make_image(images, FILES, name="tools"), "localhost/tools:1.0")
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    """A registry for tests that push under names of their own."""
+    with serve_registry(tmp_path_factory.mktemp("registry")) as served:
+        yield served
+
+
+@pytest.fixture
+def bench(podman: Podman, tools_digest: str, folder: Path) -> Iterator[Bench]:
+    """A bench on the shared Podman; after the test nothing of it is left there."""
+    made = Bench(podman=podman, folder=folder, image="localhost/tools:1.0", digest=tools_digest)
+    yield made
+    if (folder / ".engine.json").exists():
+        made.executor().sweep(frozenset())
+        assert made.own() == []
+
+
+@pytest.fixture
+def run(bench: Bench, ended: Ended) -> Callable[..., JobStatus]:
+    """Run a script in a container to its end; return how it ended."""
+
+    def carry(script: str, options: dict[str, Any] | None = None, **fields: Any) -> JobStatus:
+        executor, job = bench.executor(**(options or {})), bench.job(script, **fields)
+        executor.start(job)
+        return ended(executor, job.key)
+
+    return carry
 
 
 @pytest.fixture
