@@ -15,7 +15,6 @@ MAX_TEXT = 3000
 MAX_HEADER = 150
 MAX_FIELDS = 10
 MAX_ELEMENTS = 10
-MAX_FIELD = 2000
 _MAX_LINES = 30
 _CUT = 200
 """Longest name or note; escaping makes a text at most five times as long, so that twice this still fits."""

@@ -60,6 +60,3 @@ class Rule:
     def accepts(self, change: Change, effect_ratio: float | None) -> bool:
         """Return whether a change of this kind and size is worth a message."""
         return change in self.changes and (effect_ratio is None or abs(effect_ratio) >= self.min_effect_ratio)
-
-
-DEFAULT_RULE = Rule(name="default", sinks=("console",))

@@ -81,11 +81,6 @@ class Content:
         text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
         return _ANSI.sub("", text) if "\x1b" in text else text
 
-    @cached_property
-    def ends_whole(self) -> bool:
-        """Whether the last line is ended, so that no number in it can be cut."""
-        return self._read(max(self.size_bytes - 4, 0), 4).rstrip(b"\0")[-1:] in (b"\n", b"\r")
-
     @property
     def is_long(self) -> bool:
         """Whether only parts of the text are read."""

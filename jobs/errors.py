@@ -4,7 +4,6 @@
     ├── UserError          the input is wrong: fix it (exit 2)
     │   └── UnknownPlugin  no plugin of that name; the message lists the known ones
     ├── TryLater           the outside is away or busy: the same call may work later (exit 3)
-    ├── ToolFailed         the benchmark or its set-up failed: record it as an outcome
     └── NoResult           a result file holds no usable result; what kind of end that is:
         ├── Refused        not a result of the expected kind
         ├── Failed         the benchmark failed, by its own words or by what it left
@@ -38,10 +37,6 @@ class TryLater(JobsError):
     def __init__(self, message: str = "", *, after_s: float | None = None) -> None:
         super().__init__(message)
         self.after_s = after_s
-
-
-class ToolFailed(JobsError):
-    """The benchmark, or preparing it, failed; a fact to be recorded, not a bug."""
 
 
 class NoResult(JobsError):

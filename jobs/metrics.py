@@ -47,8 +47,6 @@ class Metric:
     low: float
     high: float
     meaning: str
-    aggregation: str = "median"
-    """How the repeats of a release become one point."""
     caution: str = ""
     """Which word of which tool looks like this metric and is not, or is it under another name."""
 
@@ -228,8 +226,3 @@ def find_metric(name: str) -> Metric:
     near = get_close_matches(name, CATALOGUE, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(CATALOGUE))}"
     raise UserError(f"unknown metric {name!r}; {hint}")
-
-
-def direction_of(metric: str) -> Direction:
-    """Return which way the metric of that name is better; raise UserError for an unknown one."""
-    return find_metric(metric).direction

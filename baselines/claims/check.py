@@ -54,7 +54,7 @@ def check_claim(claim: Claim, books: Sequence[Book] = ()) -> ClaimCheck:
     findings = list(problems)
     price = _ratio_of_rates(claim, ratios, PRICE, "price")
     power = _ratio_of_rates(claim, ratios, POWER, "power")
-    findings += _imply(claim, ratios, price, power)
+    findings += _imply(ratios, price, power)
     kind = _kind_of(claim, ratios, price)
     if kind == "level":
         findings += _explain_level(claim, books)
@@ -94,7 +94,7 @@ def _ratio_of_rates(claim: Claim, ratios: Mapping[str, Ratio], figure: str, name
     return ratios.get(figure) or (ONE if name in claim.held else None)
 
 
-def _imply(claim: Claim, ratios: dict[str, Ratio], price: Ratio | None, power: Ratio | None) -> list[str]:
+def _imply(ratios: dict[str, Ratio], price: Ratio | None, power: Ratio | None) -> list[str]:
     """Return what the figures imply or contradict, and add what they imply."""
     said = []
     for figure, other, turned in ((COST, price, True), (PER_MW, power, False), (PER_TOKEN, power, True)):

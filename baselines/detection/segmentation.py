@@ -56,9 +56,9 @@ class Sums:
         self.raw, self.values = raw - reference, values - reference
         self.reference, self.repeats = reference, repeats
         self.clipped: Bools = np.abs(raw - values) > 1e-9
-        self._sum(starts, owner)
+        self._sum(starts)
 
-    def _sum(self, starts: Ints, owner: Ints) -> None:
+    def _sum(self, starts: Ints) -> None:
         values, weights = self.values, self.weights
         link = np.sqrt(weights[1:] * weights[:-1])
         self.link = np.concatenate([np.zeros(min(1, len(values))), link])

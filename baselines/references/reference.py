@@ -10,9 +10,6 @@ from baselines.references.figures import Canonical, convert_figure, read_unit, s
 from jobs.fingerprint import fingerprint
 from jobs.names import canonical_gpu, canonical_model, canonical_precision, name_key
 
-ORDER = ("line", "table")
-"""Fields that only say where a figure stands on its page."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:

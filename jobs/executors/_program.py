@@ -50,7 +50,7 @@ def run_program(
     kept = _keep_result(attempt, job)
     if late or code is None:
         return Ended(JobOutcome.TIMEOUT, f"over the time limit of {job.timeout_s:g} s")
-    return _judge(attempt, job, code, kept)
+    return _judge(attempt, code, kept)
 
 
 def leave_cores(pinned: tuple[int, ...]) -> None:
@@ -105,7 +105,7 @@ def _keep_result(attempt: Attempt, job: JobSpec) -> str:
     return ""
 
 
-def _judge(attempt: Attempt, job: JobSpec, code: int, missing: str) -> Ended:
+def _judge(attempt: Attempt, code: int, missing: str) -> Ended:
     """Return the outcome of a program that ended by itself."""
     if code == 0 and not missing:
         return Ended(JobOutcome.OK, "", exit_code=0)

@@ -41,7 +41,6 @@ _END = re.compile(
     r"\s*(?:No errors encountered during test\.|(?P<errors>\d+) ERRORS? encountered\. See detailed log\.)\s*"
 )
 _WARNINGS = re.compile(r"\s*\d+ warnings? encountered\. See detailed log\.\s*")
-_TOKEN_RATE = re.compile(r"(?im)^\s*(?:completed )?tokens per second *:")
 _TOKENS = ("TTFT Early Stopping", "First Token", "first token", "TPS w/", "ttft_latency", "Output Token")
 
 

@@ -77,7 +77,7 @@ class PerfAnalyzer:
         """Return one run a level of load, in the order of the file."""
         if _is_table(content):
             return _read_table(content)
-        return _read_printed(*whole_lines(content, self.landmarks))
+        return _read_printed(whole_lines(content, self.landmarks)[0])
 
 
 def create() -> PerfAnalyzer:
@@ -144,7 +144,7 @@ class _Level:
         return same and not self.is_closed and self.values == earlier.values[: len(self.values)]
 
 
-def _read_printed(lines: Sequence[str], cut: bool) -> ParseResult:
+def _read_printed(lines: Sequence[str]) -> ParseResult:
     levels, summaries = _levels(lines)
     measured = [level for level in levels if level.values]
     if any(measured[-1].begins_like(earlier) for earlier in measured[:-1]):

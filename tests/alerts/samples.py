@@ -7,11 +7,12 @@ from typing import Any
 
 from alerts.grouping import AlertGroup, ChangeFact, ComparedSeries, ReleaseName, group_changes
 from alerts.message import AlertState, Message, build_alert_message
-from alerts.rules import DEFAULT_RULE
+from alerts.rules import Rule
 from alerts.summary import ReleaseSummary, RowVerdict, SummaryRow, build_summary
 from alerts.trend import MissingRelease, Trend, TrendChange, TrendPoint
 from alerts.wording import Change, Direction
 
+DEFAULT_RULE = Rule(name="default", sinks=("console",))
 HARDWARE = "Xeon 8481C, 2 cores"
 R126 = ReleaseName(identity="1.26.0", display="1.26.0")
 R128 = ReleaseName(identity="1.28.0", display="1.28.0")

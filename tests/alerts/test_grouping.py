@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alerts.grouping import group_changes
-from alerts.rules import DEFAULT_RULE, Rule
+from alerts.rules import Rule
 from alerts.wording import Change, Direction
-from tests.alerts.samples import HARDWARE, make_fact, three_compared, two_facts
+from tests.alerts.samples import DEFAULT_RULE, HARDWARE, make_fact, three_compared, two_facts
 
 ALL = Rule(name="all", sinks=("console",), only_gated=False, changes=tuple(Change))
 

@@ -7,9 +7,8 @@ import pytest
 from alerts.blocks import to_blocks
 from alerts.grouping import group_changes
 from alerts.message import AlertState, Message, Tone, build_alert_message, make_link
-from alerts.rules import DEFAULT_RULE
 from alerts.texts import to_markdown, to_text
-from tests.alerts.samples import make_fact, make_message
+from tests.alerts.samples import DEFAULT_RULE, make_fact, make_message
 
 
 def message_of(**changed: object) -> Message:

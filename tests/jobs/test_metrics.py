@@ -6,7 +6,7 @@ import pytest
 
 from jobs.errors import UserError
 from jobs.labels import IDENTITY_LABELS, label_problem, series_labels
-from jobs.metrics import CATALOGUE, STATISTICS, Direction, Key, Kind, Metric, direction_of, find_metric, statistic_keys
+from jobs.metrics import CATALOGUE, STATISTICS, Direction, Key, Kind, Metric, find_metric, statistic_keys
 
 
 def test_the_catalogue_holds_every_canonical_name() -> None:
@@ -39,7 +39,7 @@ def test_the_name_tells_the_unit(metric: Metric) -> None:
     ],
 )
 def test_a_metric_knows_which_way_is_better(name: str, direction: str) -> None:
-    assert direction_of(name) == Direction(direction)
+    assert find_metric(name).direction == Direction(direction)
 
 
 def test_a_metric_cannot_be_made_without_a_direction() -> None:

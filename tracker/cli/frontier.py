@@ -82,7 +82,7 @@ def frontier(
             raise UserError(f"--history follows all releases; leave out {' and '.join(pair)}")
         show_history(sweeps, wanted, chart, as_json=as_json)
         return
-    chosen = [(sweep, *_choose(sweep, pair)) for sweep in sweeps if _holds(sweep, pair, len(sweeps))]
+    chosen = [(sweep, *_choose(sweep, pair)) for sweep in sweeps if _holds(sweep, pair)]
     if sweeps and not chosen:
         known = ", ".join(dict.fromkeys(name for sweep in sweeps for name in sweep.releases))
         raise UserError(f"{' and '.join(pair)}: expected two releases of one sweep; known: {known}")
@@ -165,7 +165,7 @@ def _find(sweep: Sweep, named: str) -> str | None:
     return next((name for name in sweep.releases if named in (name, f"{sweep.component}/{name}")), None)
 
 
-def _holds(sweep: Sweep, pair: list[str], sweeps: int) -> bool:
+def _holds(sweep: Sweep, pair: list[str]) -> bool:
     return len(sweep.releases) > 1 and all(_find(sweep, one) for one in pair)
 
 

@@ -26,7 +26,8 @@ def show_history(sweeps: Sequence[Sweep], at: Sequence[float], chart: Path | Non
     series = [(sweep, one, series_at(sweep, one)) for sweep in sweeps for one in at]
     changes = detect_many([SeriesInput(values=found.values, labels=found.labels) for _, _, found in series])
     if chart is not None and series:
-        _draw(*series[0], changes[0], chart)
+        sweep, _, first = series[0]
+        _draw(sweep, first, changes[0], chart)
         note(f"wrote {chart}" + (f" of the first of {len(series)} series" if len(series) > 1 else ""))
     if as_json:
         items = [_describe(*one, points) for one, points in zip(series, changes, strict=True)]
@@ -103,7 +104,7 @@ def _describe(sweep: Sweep, at: float, series: CsvSeries, changes: Sequence[Chan
     }
 
 
-def _draw(sweep: Sweep, at: float, series: CsvSeries, changes: Sequence[ChangePoint], file: Path) -> None:
+def _draw(sweep: Sweep, series: CsvSeries, changes: Sequence[ChangePoint], file: Path) -> None:
     from alerts.charts import trend_spec
     from tracker.cli.detect import PICTURE_WIDTH, make_trend
     from tracker.cli.pictures import save_picture

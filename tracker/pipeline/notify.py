@@ -78,7 +78,7 @@ def _tell_family(session: Session, context: Context, component_id: int, hardware
             _queue(session, context, scene, alert, group)
     for alert in alerts.alerts_at(session, component_id, hardware_class_id):
         if alert.id not in kept and alert.state != AlertState.RECOVERED:
-            told += _withdraw(session, context, scene, alert, now)
+            told += _withdraw(session, context, alert, now)
     changes.set_family_notified(session, [line.series.id or 0 for line in family.lines])
     return told
 
@@ -221,7 +221,7 @@ def _queue(session: Session, context: Context, scene: Scene, alert: AlertRow, gr
     outbox.queue(session, context, subject=subject, kind="alert", revision=alert.revision, sinks=told)
 
 
-def _withdraw(session: Session, context: Context, scene: Scene, alert: AlertRow, now: datetime) -> int:
+def _withdraw(session: Session, context: Context, alert: AlertRow, now: datetime) -> int:
     """Close an alert whose changes are no longer found, and tell whoever was told; return 1."""
     note = "withdrawn: with what has been measured since, the change is no longer found"
     if json.loads(alert.content).get("withdrawn"):

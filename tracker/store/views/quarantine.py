@@ -78,12 +78,6 @@ def list_held(
     return Page(items=tuple(_item(row) for row in rows[:limit]), next=following)
 
 
-def count_held(session: Session) -> int:
-    """Return how many values wait in quarantine."""
-    held: int = session.execute(select(func.count()).where(QUARANTINE.c.released_at.is_(None))).scalar_one()
-    return held
-
-
 def _item(row: Any) -> HeldItem:
     return HeldItem(
         id=row.id,
