@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from tracker.cli.__main__ import make_app
 from tracker.setting_tables import (
+    DockerHostSettings,
     DockerSettings,
     HealthSettings,
     KubernetesSettings,
@@ -104,6 +105,7 @@ def settings_of(model: type[BaseModel], prefix: str = "") -> list[str]:
         *settings_of(Settings),
         *settings_of(SlackSettings, "slack."),
         *settings_of(DockerSettings, "docker."),
+        *settings_of(DockerHostSettings, "docker.hosts."),
         *settings_of(SlurmSettings, "slurm."),
         *settings_of(KubernetesSettings, "kubernetes."),
         *settings_of(HealthSettings, "health."),

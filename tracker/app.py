@@ -135,9 +135,12 @@ class App:
             served = hosts.served_hosts(session, served_by=self.owner)
         return (self.place, *(place_of(one, tells=others[one.name].is_ssh) for one in served if one.name in others))
 
-    def look_at(self, place: Place) -> Machine | None:
-        """Return what is seen of another host; None where only its engine answers. JobsError where nothing does."""
-        return look_at_host(self.engine_hosts[place.name])
+    def look_at(self, place: Place, whole: bool = True) -> Machine | None:
+        """Return what is seen of another host; None where only its engine answers, or is asked (not `whole`).
+
+        JobsError where nothing does.
+        """
+        return look_at_host(self.engine_hosts[place.name], whole=whole)
 
     def find_suite(self, name: str) -> Path:
         """Return the file of the suite with this name; UserError with the near match."""

@@ -91,16 +91,17 @@ def describe_engine(settings: Settings, host: EngineHost | None = None) -> str:
     return docker_engine.describe_engine(engine_options(settings, host))
 
 
-def look_at_host(host: EngineHost) -> Machine | None:
-    """Return what is seen of another host now, by ssh; None where only its engine answers. JobsError where none does.
+def look_at_host(host: EngineHost, *, whole: bool) -> Machine | None:
+    """Return what is seen of another host now, by ssh; None where only its engine answers, or is asked (not `whole`).
 
+    JobsError where nothing does.
     Takes seconds at most: a host that does not answer in time is away.
     """
     from jobs.executors.docker_engine import ask_engine
 
     files = {name: _path(getattr(host.settings, name)) for name in _FILES}
     ask_engine({"engine": host.settings.engine, **files}, within_s=ANSWER_WITHIN_S)
-    if not host.is_ssh:
+    if not (whole and host.is_ssh):
         return None
     known, identity = files["known_hosts"], files["identity"]
     login = read_login(

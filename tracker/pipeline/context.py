@@ -84,8 +84,11 @@ class Context:
     open_release_notes: Callable[[ReleaseNotesSettings], NotesSource]
     open_executor: Callable[[str, Place | None], Executor]
     """Takes its name and the host that it is to measure on; None for a host that is not used any more."""
-    look_at: Callable[[Place], Machine | None]
-    """Returns what is seen of another host; None where only its engine answers. JobsError where nothing does."""
+    look_at: Callable[[Place, bool], Machine | None]
+    """Takes another host, and whether its machine is to be looked at too; returns what is seen of that.
+
+    None where only its engine answers, or is asked. JobsError where nothing does.
+    """
     open_sink: Callable[[str], Sink | None]
     """Returns None for a sink that is not set up."""
     sink_is_set_up: Callable[[str], bool]

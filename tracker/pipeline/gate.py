@@ -7,11 +7,10 @@ was refused too often in a row, cordons the host until a person has looked.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 
 from jobs.environment import Finding, Health, Machine, Wanted, judge_health, look_at_machine
 from jobs.errors import JobsError
@@ -81,17 +80,21 @@ def measured_here(suite: Suite) -> bool:
     return suite.run.executor not in ELSEWHERE
 
 
-def see_others(context: Context, places: Sequence[Place]) -> dict[int, Sighting]:
-    """Return what is seen of other hosts now, by host; all are looked at at once, so that no one holds up the rest."""
+def see_others(context: Context, places: Sequence[Place], *, busy: Collection[int] = ()) -> dict[int, Sighting]:
+    """Return what is seen of other hosts now, by host; all are looked at at once, so that no one holds up the rest.
+
+    Of hosts that are `busy` only the engine is asked: a look at the machine would disturb what is measured.
+    """
     if not places:
         return {}
     with ThreadPoolExecutor(max_workers=len(places), thread_name_prefix="look") as pool:
-        return dict(zip((place.host_id for place in places), pool.map(partial(_see, context), places), strict=True))
+        seen = pool.map(lambda place: _see(context, place, whole=place.host_id not in busy), places)
+        return {place.host_id: one for place, one in zip(places, seen, strict=True)}
 
 
-def _see(context: Context, place: Place) -> Sighting:
+def _see(context: Context, place: Place, *, whole: bool) -> Sighting:
     try:
-        return Sighting(machine=context.look_at(place))
+        return Sighting(machine=context.look_at(place, whole))
     except (JobsError, OSError) as error:
         return Sighting(away=str(error))
 

@@ -62,13 +62,16 @@ def look_there(context: Context, place: Place, *, who: str) -> Health:
 
 
 def look_at_others(context: Context) -> int:
-    """Look at every other host on which nothing runs, which a look would disturb; return of how many more is known
-    what hardware they have."""
-    places = [place for place in context.places() if not place.is_here and not _own_runs(context, place)]
+    """Look at every other host; return of how many more it is known what hardware they have.
+
+    Of one on which something runs only the engine is asked.
+    """
+    places = {place.host_id: place for place in context.places() if not place.is_here}
+    busy = {host_id for host_id, place in places.items() if _own_runs(context, place)}
     learnt = 0
-    for host_id, seen in see_others(context, places).items():
-        place = next(one for one in places if one.host_id == host_id)
-        if not keep_reach(context, place, seen):
+    for host_id, seen in see_others(context, list(places.values()), busy=busy).items():
+        place = places[host_id]
+        if not keep_reach(context, place, seen) or host_id in busy:
             continue
         known = learn_hardware(context, place, seen, who=context.owner) if place.gpus is None else place
         learnt += known is not place

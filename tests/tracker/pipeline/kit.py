@@ -307,11 +307,11 @@ class Service:
             return forsake(self.home / "attempts")
         return self.executor if place.is_here else self.executors[place.name]
 
-    def _look_at(self, place: Place) -> Machine | None:
+    def _look_at(self, place: Place, whole: bool) -> Machine | None:
         sight = self.sights[place.name]
         if isinstance(sight, Exception):
             raise sight
-        return sight
+        return sight if whole else None
 
     def _play(self, job: JobSpec, repeat: int) -> Play:
         waiting = self.plays.get(job.version)

@@ -128,6 +128,20 @@ def test_a_host_that_is_away_holds_nothing_but_its_own_runs_and_is_told_once(hos
     assert set(hosts.run_states()) == {"measured"}
 
 
+def test_of_a_host_at_work_only_the_engine_is_asked_and_its_health_stays_as_it_was_seen(hosts: Service):
+    hosts.look()
+    hosts.executors["box-a"].hold_all = True
+    advance(hosts.context)
+    hosts.sights["box-a"] = machine("NVIDIA B200", celsius=90)
+    look_at_others(hosts.context)
+    row = next(row for row in hosts.rows(HostRow) if row.slug == "box-a")
+    assert "90 C" not in row.health
+    hosts.sights["box-a"] = AWAY
+    look_at_others(hosts.context)
+    row = next(row for row in hosts.rows(HostRow) if row.slug == "box-a")
+    assert row.away_why == str(AWAY)
+
+
 def test_a_host_that_is_not_fit_refuses_its_run_and_says_why(hosts: Service):
     hosts.look()
     hosts.sights["box-a"] = machine("NVIDIA B200", celsius=90)
