@@ -181,7 +181,7 @@ def test_a_job_that_slurm_refuses_is_a_user_error_with_slurms_words(make: Callab
 def test_a_rehearsal_says_where_a_job_would_run_or_why_it_would_not(
     slurm_options: dict[str, object], shared_cluster: Cluster, job: Job, folder: Path
 ) -> None:
-    before = shared_cluster.ask("squeue", "-h", "--states=all", "-o", "%i")
+    before = sorted(shared_cluster.ask("squeue", "-h", "--states=all", "-o", "%i").split())
     said = slurm.rehearse(slurm_options, job("try", gpus=2), folder=folder)
     assert f"on nodes {shared_cluster.host} in partition debug" in said
     for wrong, words in (
@@ -191,7 +191,7 @@ def test_a_rehearsal_says_where_a_job_would_run_or_why_it_would_not(
     ):
         with pytest.raises(UserError, match=f"refused the job: .*{words}"):
             slurm.rehearse({**slurm_options, **wrong}, job("try", gpus=2), folder=folder)
-    assert shared_cluster.ask("squeue", "-h", "--states=all", "-o", "%i") == before
+    assert sorted(shared_cluster.ask("squeue", "-h", "--states=all", "-o", "%i").split()) == before
 
 
 def test_commands_that_are_not_installed_are_named(make: Callable[..., Executor], job: Job, tmp_path: Path) -> None:
