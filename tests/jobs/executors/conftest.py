@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from jobs.executors import local
+from jobs.executors import local, slurm
+from jobs.executors._slurm_orders import JobNames
 from jobs.protocols import Executor, JobSpec, JobState, JobStatus
 from tests.fakes.kubernetes import TOKEN, KubernetesServer, kubernetes_server
 from tests.fakes.podman import Podman, serve_podman
 from tests.fakes.registry import Registry, make_image, serve_registry
 from tests.fakes.slurm import Cluster
 from tests.jobs.executors.engine_bench import FILES, Bench, Ended
+from tests.jobs.executors.slurm_bench import Until
 
 WRITES_RESULT = """
     import json, sys
@@ -134,6 +136,30 @@ def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
 def slurm_options(shared_cluster: Cluster) -> dict[str, object]:
     """What makes an executor on the shared cluster that asks often."""
     return options_for(shared_cluster)
+
+
+@pytest.fixture
+def make_slurm(slurm_options: dict[str, object], folder: Path, cache: Path) -> Callable[..., Executor]:
+    """Make an executor on the shared cluster, with options of the test's own."""
+
+    def create(**options: object) -> Executor:
+        return slurm.create({**slurm_options, **options}, folder=folder, cache=cache)
+
+    return create
+
+
+@pytest.fixture
+def on_own(own_cluster: Cluster, folder: Path, cache: Path) -> Executor:
+    """An executor on a cluster that belongs to the test."""
+    return slurm.create(options_for(own_cluster), folder=folder, cache=cache)
+
+
+@pytest.fixture
+def nothing_left(shared_cluster: Cluster, folder: Path, until: Until) -> Iterator[None]:
+    """After the test no job of its folder is queued or runs."""
+    yield
+    prefix = JobNames.of(folder.resolve()).prefix
+    until(lambda: not shared_cluster.active_jobs(prefix), "its jobs to be over")
 
 
 def options_for(cluster: Cluster) -> dict[str, object]:
