@@ -23,6 +23,7 @@ from jobs.environment import capture_host
 from jobs.executors.local import find_uv
 from jobs.suite import Suite, load_suite
 from tracker.app import App, open_app
+from tracker.cli.cluster_check import rehearse_suite
 from tracker.cli.models import missing_models, model_path, require_mounts
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
@@ -295,6 +296,8 @@ def check_suites(app: App, tell: Callable[[str], None]) -> Iterator[Check]:
         if suite.run.executor == CONTAINERS and app.settings.docker.is_here:
             yield check_engine(app)
             yield from check_models(app, suite)
+        if suite.run.executor == "slurm":
+            yield from (Check(**found) for found in rehearse_suite(app.settings, suite))
         tell(f"asking for the releases of {suite.component} ...")
         yield check_source(app, source_of(suite))
 

@@ -151,3 +151,15 @@ def test_runs_that_nobody_sees_are_a_warning_with_since_when_and_why(tracker: Tr
     assert "running, not seen" in listed
     (run,) = tracker("runs", "list", "--state", "running", "--json").data["items"]
     assert "is running, not seen since 2026-01-01 03:12 UTC" in tracker("runs", "show", run["id"]).out
+
+
+@pytest.mark.usefixtures("well")
+def test_a_cluster_that_cannot_be_asked_is_found_where_a_suite_needs_it(
+    tracker: Tracker, monkeypatch: pytest.MonkeyPatch, folder_suite: Path, tmp_path: Path
+) -> None:
+    folder_suite.write_text(folder_suite.read_text().replace('executor = "local"', 'executor = "slurm"'))
+    monkeypatch.setenv("TRACKER_SLURM__BIN", str(tmp_path))
+    (cluster,) = (one for one in tracker("doctor", "--json").data["items"] if one["name"].startswith("slurm, "))
+    assert cluster["state"] == "fail"
+    assert "sbatch was not found" in cluster["found"]
+    assert "tracker runs trigger" in cluster["cure"]
