@@ -27,13 +27,14 @@ def lay_out_results(app: App, component: str, suite: str, releases: Collection[s
     if not measured:
         return [f"{suite}: no value has been measured yet; `tracker runs list` shows why"]
     words = word_steps(app, component, details, measured)
-    columns = [Column(title="release")]
-    for name in short_names(details):
+    columns, names = [Column(title="release")], short_names(details)
+    for name in names if len(details) > 1 else [details[0].series.metric]:
         columns += [Column(title=name, right=True), Column(title="")]
     rows = [[display, *_cells(details, identity, words)] for identity, display in measured.items()]
     first = details[0].series
     better = _BETTER[Direction(first.direction)]
     title = f"{component} on {first.hardware}, {first.metric}" + (f", {better}" if better else "")
+    title += "" if len(details) > 1 else f"\n{names[0]}"
     rest = [f"and {len(items) - len(details)} more series on the pages"] if len(items) > len(details) else []
     return ["", title, *(f"  {line}" for line in lay_out(columns, rows)), *rest, ""]
 

@@ -59,13 +59,19 @@ def trigger(suite: SuiteName, releases: Releases, repeats: Repeats = None, as_js
     with opened() as app:
         from jobs.suite import load_suite
         from tracker.app import whoami
+        from tracker.pipeline.context import CONTAINERS
         from tracker.store.catalog import find_release
 
-        component = load_suite(app.find_suite(suite)).component
+        read = load_suite(app.find_suite(suite))
         with app.store.read() as session:
-            named = {find_release(session, one, component)[1].id: one for one in releases}
+            named = {find_release(session, one, read.component)[1].id: one for one in releases}
         queued = [run for one in named.values() for run in app.trigger(suite, one, whoami(), repeats)]
         _tell_queued(queued, as_json)
+        if read.run.executor == CONTAINERS and len(named) > (kept := app.settings.docker.keep_images):
+            note(
+                f"{len(named)} releases take turns and {kept} images are kept (docker.keep_images): each image may be"
+                " pulled again for each repeat; keep more, or ask for fewer at once"
+            )
         note_queued(app)
 
 

@@ -12,7 +12,7 @@ from tracker.cli.output import format_duration
 from tracker.cli.results import lay_out_results
 from tracker.pipeline.hosts import standstill
 from tracker.pipeline.plan import fit_places
-from tracker.pipeline.watch import source_of
+from tracker.pipeline.watch import RETRY_AFTER, source_of
 from tracker.store import catalog, series
 from tracker.store.views.overview import SourceView, list_sources
 from tracker.store.views.runs import RunItem
@@ -38,7 +38,8 @@ class Story:
     def go_on(self) -> float:
         """Tell what is new; return the seconds until it is worth looking again."""
         if not self._suites:
-            self._once("no suite is set up: nothing is measured (set `suites`, or give --suite)")
+            known = "`tracker suites list` shows them"
+            self._once(f"no suite is set up: nothing is measured (set `suites`, or give --suite; {known})")
             return LOOK_LATER_S
         answered = [suite for suite in self._suites if self._tell_source(suite)]
         if not answered:
@@ -87,7 +88,8 @@ class Story:
         if known:
             self._once(f"found {known} releases of {suite.component}")
         elif source is not None and source.answered_at:
-            self._once(f"the source of {suite.component} answered, but lists no release that can be read")
+            left_out = "`tracker releases check` says which tags it left out and why"
+            self._once(f"the source of {suite.component} answered, but lists no release that can be read; {left_out}")
         else:
             self._once(f"looking for releases of {suite.component} ...")
         return known > 0
@@ -95,7 +97,7 @@ class Story:
     def _tell_unreachable(self, suite: Suite, source: SourceView) -> None:
         again = ""
         if source.asked_at:
-            at = source.asked_at + timedelta(seconds=self._app.settings.watch_every_s)
+            at = source.asked_at + min(RETRY_AFTER, timedelta(seconds=self._app.settings.watch_every_s))
             again = f" The next try is at {at:%H:%M} UTC; `tracker releases check` tries at once."
         self._once(f"looking for releases of {suite.component} failed: {source.problem}.{again}")
         self._once("Recorded results can be shown without a network: make demo")

@@ -148,3 +148,24 @@ def test_a_suite_of_this_machine_s_processor_needs_no_engine(home: Path, tracker
     answer = tracker("init", "--suite", "onnxruntime")
     assert "engine" not in answer.out
     assert written(home) == {"suites": ["onnxruntime"]}
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_more_releases_at_once_than_images_are_kept_is_told(
+    home: Path, tracker: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Releases take turns, so that each image would be pulled again for each repeat."""
+    text = find_suite(SUITE).read_text(encoding="utf-8")
+    text = text.replace('kind = "oci_registry"', 'kind = "folder"')
+    text = text.replace('repository = "nvcr.io/nvidia/tensorrt-llm/release"', f'path = "{tmp_path}/releases"')
+    (tmp_path / f"{SUITE}.toml").write_text(text, encoding="utf-8")
+    for version in ("1.0.0", "1.1.0"):
+        (tmp_path / "releases" / version).mkdir(parents=True)
+        (tmp_path / "releases" / version / "version.txt").write_text(version, encoding="utf-8")
+    monkeypatch.setenv("TRACKER_SUITE_FOLDERS", str(tmp_path))
+    monkeypatch.setenv("TRACKER_SUITES", SUITE)
+    monkeypatch.setenv("TRACKER_DOCKER__KEEP_IMAGES", "1")
+    assert tracker("releases", "check").code == 0
+    assert "docker.keep_images" not in tracker("runs", "trigger", SUITE, "1.0.0").err
+    said = tracker("runs", "trigger", SUITE, "1.0.0", "1.1.0").err
+    assert "2 releases take turns and 1 images are kept (docker.keep_images)" in said

@@ -91,6 +91,7 @@ def test_a_suite_is_measured_and_its_result_is_told(tmp_path: Path, folder_suite
     assert (code, err) == (0, "ending ...\n")
     assert "found 2 releases of tiny" in text
     assert "6.50 ms" in text
+    assert "tiny on " in text
     assert "1.1.0" in text
     assert "new releases are measured as they appear, older ones with `tracker runs trigger" in told[-1]
     assert "run.started" in (tmp_path / "home" / "daemon.log").read_text(encoding="utf-8")

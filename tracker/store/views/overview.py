@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -69,6 +70,17 @@ class SourceView:
     asked_at: datetime | None
     answered_at: datetime | None
     problem: str | None
+
+    @property
+    def shown(self) -> str:
+        """What people read of its name: the first option says where its releases are."""
+        component, _, rest = self.source.partition(" ")
+        kind, _, options = rest.partition(" ")
+        try:
+            where = next((str(value) for value in json.loads(options).values()), "")
+        except (ValueError, AttributeError):
+            return self.source
+        return f"{component}: {kind} {where}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
