@@ -46,7 +46,6 @@ TONES = {
     "answers": "good",
     "away": "bad",
 }
-MARKS = {"bad": "▲", "good": "▼", "unknown": "?", "busy": "●", "neutral": "="}
 WORDS = {
     "too_few": "too few runs",
     "noisy": "too noisy",
