@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.slurm import Cluster
+from tests.patience import patient
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1800)]
 
@@ -163,7 +164,7 @@ def make_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
 
 def wait_for(what: Callable[[], bool], service: Service, limit_s: float = 120) -> None:
-    deadline = time.monotonic() + limit_s
+    deadline = time.monotonic() + patient(limit_s)
     while not what():
         if time.monotonic() > deadline or (service.daemon and service.daemon.poll() is not None):
             pytest.fail(f"{dict(service.states())}\n{service.log.read_text(errors='replace')[-4000:]}")
@@ -193,9 +194,9 @@ def end(service: Service, limit_s: float = 10) -> float:
     assert service.daemon is not None
     begun = time.monotonic()
     service.daemon.send_signal(signal.SIGINT)
-    service.daemon.wait(limit_s + 20)
+    service.daemon.wait(patient(limit_s) + 20)
     took_s = time.monotonic() - begun
-    assert took_s < limit_s, f"Ctrl-C took {took_s:.1f} s"
+    assert took_s < patient(limit_s), f"Ctrl-C took {took_s:.1f} s"
     return took_s
 
 

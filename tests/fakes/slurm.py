@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fakes.ports import free_port
+from tests.patience import patient
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo", "srun")
 _WITHIN_S = 30.0
@@ -134,7 +135,7 @@ class Cluster:
 
     def wait_until_ready(self) -> None:
         """Wait until the controller answers and its node can take a job."""
-        deadline = time.monotonic() + _WITHIN_S
+        deadline = time.monotonic() + patient(_WITHIN_S)
         while time.monotonic() < deadline:
             with suppress(subprocess.SubprocessError):
                 if {*self.ask("sinfo", "-h", "-o", "%t").splitlines()} <= {"idle", "mix", "alloc"}:
@@ -170,7 +171,7 @@ class Cluster:
         begun = time.monotonic()
         while left := self._processes():
             waited_s = time.monotonic() - begun
-            assert waited_s < 10, f"still running: {left}"
+            assert waited_s < patient(10), f"still running: {left}"
             for pid in left if waited_s > 1 else ():
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -186,7 +187,7 @@ class Cluster:
         return "\n".join(path.read_text(errors="replace")[-2000:] for path in (self.folder / "log").glob("*.log"))
 
     def _wait_gone(self, pid: int) -> None:
-        deadline = time.monotonic() + _WITHIN_S
+        deadline = time.monotonic() + patient(_WITHIN_S)
         while _runs(pid):
             assert time.monotonic() < deadline, f"process {pid} does not end"
             time.sleep(0.01)

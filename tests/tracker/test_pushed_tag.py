@@ -24,6 +24,7 @@ import pytest
 from tests.fakes.podman import Podman, serve_podman
 from tests.fakes.registry import Registry, make_image, serve_registry
 from tests.fakes.slurm import Cluster
+from tests.patience import patient
 
 pytestmark = [pytest.mark.real("container registry"), pytest.mark.timeout(240)]
 
@@ -139,7 +140,7 @@ class Service:
             return
         self.daemon.send_signal(signal.SIGINT)
         try:
-            self.daemon.wait(20)
+            self.daemon.wait(patient(20))
         finally:
             self.daemon.kill()
             self.daemon.wait()
@@ -165,7 +166,7 @@ class Service:
         return self.ask("SELECT asked_at FROM cursor WHERE problem IS NULL")
 
     def wait_for(self, what: Callable[[], object], limit_s: float = 90) -> None:
-        deadline = time.monotonic() + limit_s
+        deadline = time.monotonic() + patient(limit_s)
         while not what():
             if time.monotonic() > deadline or self.daemon is None or self.daemon.poll() is not None:
                 pytest.fail(f"waited in vain; the daemon said\n{self.log.read_text(errors='replace')[-4000:]}")

@@ -20,6 +20,7 @@ from tests.fakes.registry import Registry, make_image, serve_registry
 from tests.fakes.slurm import Cluster
 from tests.jobs.executors.engine_bench import FILES, Bench, Ended
 from tests.jobs.executors.slurm_bench import Until
+from tests.patience import patient
 
 WRITES_RESULT = """
     import json, sys
@@ -211,7 +212,7 @@ def job(tmp_path: Path) -> Callable[..., JobSpec]:
 
 def wait(condition: Callable[[], Any], what: str, limit_s: float = 30.0) -> Any:
     """Return the condition's first true value; fail the test when it takes too long."""
-    deadline = time.monotonic() + limit_s
+    deadline = time.monotonic() + patient(limit_s)
     while time.monotonic() < deadline:
         if value := condition():
             return value

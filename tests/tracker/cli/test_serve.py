@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.fakes.ports import free_port
+from tests.patience import patient
 
 READY_WITHIN_S = 60.0
 """Far more than the two seconds it takes, since tests share the machine."""
@@ -50,7 +51,7 @@ def read_line(process: subprocess.Popen[bytes], within_s: float = READY_WITHIN_S
 def end(process: subprocess.Popen[bytes], how: signal.Signals) -> tuple[int, str, str]:
     """Return exit code and the rest of what was printed, after asking it to end."""
     process.send_signal(how)
-    out, err = process.communicate(timeout=ENDS_WITHIN_S)
+    out, err = process.communicate(timeout=patient(ENDS_WITHIN_S))
     return process.returncode, out.decode(), err.decode()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlmodel import func, select
 
+from tests.patience import patient
 from tests.tracker.pipeline.kit import SUITE
 from tracker import daemon as daemon_module
 from tracker.app import App
@@ -62,7 +63,7 @@ def count(app: App, state: str) -> int:
 
 
 def wait_for(what: Callable[[], bool], limit_s: float = 60) -> None:
-    deadline = time.monotonic() + limit_s
+    deadline = time.monotonic() + patient(limit_s)
     while not what():
         assert time.monotonic() < deadline, f"waited {limit_s:g} s in vain"
         time.sleep(0.05)
@@ -114,7 +115,7 @@ def test_stopping_ends_a_long_benchmark_within_ten_seconds_and_queues_it_again(m
 
     begun = time.monotonic()
     daemon.stop()
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < patient(10)
 
     assert count(app, "queued") == 1
     with app.store.read() as session:
