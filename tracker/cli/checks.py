@@ -27,6 +27,7 @@ from tracker.cli.cluster_check import rehearse_suite
 from tracker.cli.models import missing_models, model_path, require_mounts
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
+from tracker.cli.starting import cure_engine, find_engine
 from tracker.engines import describe_engine
 from tracker.pipeline.context import CONTAINERS, Place
 from tracker.pipeline.gate import Sighting, look
@@ -319,10 +320,7 @@ def check_engine(app: App) -> Check:
     try:
         return ok("engine", describe_engine(app.settings))
     except PROBLEMS as error:
-        cure = "start the engine, or correct [docker] in the settings; until then its runs wait"
-        if "min_free_gb" in str(error):
-            cure = "remove images or files there, or lower min_free_gb in [docker]; until then no new image is measured"
-        return Check(name="engine", state="fail", found=str(error), cure=cure)
+        return Check(name="engine", state="fail", found=str(error), cure=cure_engine(str(error), find_engine()))
 
 
 def check_models(app: App, suite: Suite) -> Iterator[Check]:

@@ -72,6 +72,17 @@ def find_engine() -> str | None:
     return next((f"unix://{place}" for place in places if _is_socket(Path(place))), None)
 
 
+def cure_engine(said: str, there: str | None) -> str:
+    """Return what to do about an engine that cannot be used; `there` is where one listens on this machine."""
+    if "min_free_gb" in said:
+        return "remove images or files there, or lower min_free_gb in [docker]; until then no new image is measured"
+    if "Permission denied" in said:
+        return "let this user use the socket: `sudo usermod -aG docker $USER`, then log in again; until then runs wait"
+    if there and there not in said:
+        return f"one listens at {there}: set engine in [docker] to that; until then its runs wait"
+    return "start the engine, or correct [docker] in the settings; until then its runs wait"
+
+
 def _is_socket(path: Path) -> bool:
     try:
         return stat.S_ISSOCK(path.stat().st_mode)

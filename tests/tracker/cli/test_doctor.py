@@ -15,6 +15,7 @@ import pytest
 from tests.fakes.ports import free_port
 from tests.tracker.cli.conftest import Tracker
 from tests.tracker.seed import Seeded
+from tracker.cli.starting import cure_engine
 
 
 @pytest.fixture
@@ -163,3 +164,17 @@ def test_a_cluster_that_cannot_be_asked_is_found_where_a_suite_needs_it(
     assert cluster["state"] == "fail"
     assert "sbatch was not found" in cluster["found"]
     assert "tracker runs trigger" in cluster["cure"]
+
+
+@pytest.mark.parametrize(
+    ("said", "there", "cure"),
+    [
+        ("engine at unix:///x.sock: [Errno 13] Permission denied", "unix:///x.sock", "usermod -aG docker"),
+        ("engine at unix:///dokcer.sock: No such file", "unix:///docker.sock", "set engine in [docker] to that"),
+        ("engine at unix:///x.sock: Connection refused", "unix:///x.sock", "start the engine"),
+        ("engine at unix:///x.sock: No such file", None, "correct [docker]"),
+        ("4 GB free, images are pulled from 80 GB on (min_free_gb)", None, "lower min_free_gb"),
+    ],
+)
+def test_the_cure_for_an_engine_fits_what_it_said(said: str, there: str | None, cure: str) -> None:
+    assert cure in cure_engine(said, there)
