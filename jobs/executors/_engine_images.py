@@ -183,9 +183,10 @@ def make_room(
     `look` says how much there is now; where nobody knows, the pull is begun all the same.
     """
     _tell_removed(shelf.clear(engine, keep=shelf.keep - 1), tell)
-    if _has_too_little(look(), min_free_bytes):
-        _tell_removed(shelf.clear(engine, keep=0), tell)
     room = look()
+    if _has_too_little(room, min_free_bytes):
+        _tell_removed(shelf.clear(engine, keep=0), tell)
+        room = look()
     if room.free_bytes is None:
         tell(f"room for images not looked at: {room.unknown}")
     elif _has_too_little(room, min_free_bytes):

@@ -65,7 +65,7 @@ class Tunnel:
             if self._is_up():
                 return
             if self._failed is not None and time.monotonic() < self._not_before:
-                raise self._failed
+                raise self._failed.with_traceback(None)
             try:
                 self._make()
             except (HostAway, HostRefused) as error:

@@ -21,7 +21,7 @@ from tests.fakes.ssh_server import SshServer, make_key, serve_ssh
 
 pytestmark = [pytest.mark.real("podman"), pytest.mark.real("ssh server"), pytest.mark.timeout(180)]
 
-SLOW = "for i in 1 2 3 4 5; do echo $i; sleep 1; done; echo '{}' > result.json"
+SLOW = "for i in 1 2 3; do echo $i; sleep 1; done; echo '{}' > result.json"
 Until = Callable[..., Any]
 Ended = Callable[[Executor, str], JobStatus]
 
@@ -106,7 +106,7 @@ def test_a_host_that_is_away_during_a_run_fails_nothing_and_is_measured_once(
     remote.server.start()
     until(lambda: not why_away(executor), "the host to be back")
     assert ended(executor, "run-1-1").outcome is JobOutcome.OK
-    assert remote.log() == "1\n2\n3\n4\n5\n"
+    assert remote.log() == "1\n2\n3\n"
     assert remote.times_started() == 1
 
 
@@ -116,7 +116,7 @@ def test_a_tunnel_that_is_killed_is_made_again_and_the_run_goes_on(remote: Remot
     for number in remote.processes():
         os.kill(number, signal.SIGKILL)
     assert ended(Seen(executor), "run-1-1").outcome is JobOutcome.OK
-    assert remote.log() == "1\n2\n3\n4\n5\n"
+    assert remote.log() == "1\n2\n3\n"
     assert remote.times_started() == 1
 
 
@@ -130,7 +130,7 @@ def test_a_carrier_that_is_killed_leaves_no_ssh_behind_and_its_container_to_the_
     os.kill(remote.carrier(), signal.SIGKILL)
     until(lambda: not first.keys() & remote.processes().keys(), "its tunnel to end")
     assert ended(remote.executor(), "run-1-1").outcome is JobOutcome.OK
-    assert remote.log() == "1\n2\n3\n4\n5\n"
+    assert remote.log() == "1\n2\n3\n"
     assert remote.times_started() == 1
 
 
