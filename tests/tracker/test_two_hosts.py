@@ -32,6 +32,7 @@ suites = ["engine-in-containers"]
 suite_folders = ["{folder}"]
 [docker]
 min_free_gb = 0.01
+mounts = {{"/gate" = "{folder}/gate"}}
 [[docker.hosts]]
 name = "box-a"
 engine = "{ssh_url}{socket_a}"
@@ -41,6 +42,9 @@ identity = "{folder}/ssh/identity"
 name = "box-b"
 engine = "unix://{socket_b}"
 """
+
+
+WAIT = "\nuntil [ -e /gate/open ]; do sleep 0.1; done\n"
 
 
 @dataclass(kw_only=True)
@@ -62,6 +66,10 @@ class Hosts:
                 "SELECT host.slug, run.public_id FROM run JOIN host ON host.id = host_id WHERE run.state = 'running'"
             )
         )
+
+    def open_gate(self) -> None:
+        """Let benchmarks go on, which wait for it."""
+        (self.service.folder / "gate" / "open").touch()
 
     def tracker(self, *words: str) -> str:
         command = [sys.executable, "-m", "tracker.cli", *words]
@@ -108,7 +116,8 @@ def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
         repository = f"{registry.address}/{REPOSITORY}"
         text = SUITE.format(repository=repository, executor="docker_engine", repeats=REPEATS)
         (tmp_path / "engine-in-containers.toml").write_text(text)
-        files = {"bin/trtexec": BENCHMARK.format(level=10).replace("\n", "\nsleep 2\n", 1)}
+        (tmp_path / "gate").mkdir()
+        files = {"bin/trtexec": BENCHMARK.format(level=10).replace("\n", WAIT, 1)}
         registry.push(make_image(tmp_path / "images", files), REPOSITORY, "1.0.0")
         stack.callback(service.stop)
         yield Hosts(service=service, server=server, podmen=podmen)
@@ -125,6 +134,7 @@ def test_runs_of_two_hosts_survive_the_daemon_each_on_its_engine(hosts: Hosts) -
     service.daemon.kill()
     service.daemon.wait()
 
+    hosts.open_gate()
     service.start()
     service.wait_for(lambda: hosts.done() == 2 * REPEATS)
     service.stop()
@@ -137,6 +147,7 @@ def test_runs_of_two_hosts_survive_the_daemon_each_on_its_engine(hosts: Hosts) -
 def test_a_host_that_is_away_is_shown_as_such_and_the_other_one_measures(hosts: Hosts) -> None:
     assert "8x-nvidia-b200" in hosts.tracker("hosts", "check", "box-a")
     hosts.server.kill()
+    hosts.open_gate()
     hosts.service.start()
     hosts.service.wait_for(lambda: hosts.done() == REPEATS)
     items = {one["name"]: one for one in json.loads(hosts.tracker("hosts", "list", "--json"))["items"]}
