@@ -27,6 +27,8 @@ class FirstSet:
     runs: tuple[RunItem, ...]
     waiting: int
     """Runs of lower priority, and those asked for, that are not final."""
+    failed_besides: tuple[RunItem, ...]
+    """Those of these that failed."""
     known: frozenset[str]
     """The releases of all these runs."""
     at_work: RunItem | None
@@ -38,6 +40,7 @@ class FirstSet:
         return cls(
             runs=tuple(run for run in planned if _is_first(run)),
             waiting=sum(not _is_first(run) and run.state not in FINAL_STATES for run in planned),
+            failed_besides=tuple(run for run in planned if not _is_first(run) and run.state == "failed"),
             known=frozenset(run.release.identity for run in planned),
             at_work=next((run for run in planned if run.state == "running"), None),
         )

@@ -34,6 +34,7 @@ class Story:
         self._looks = 0
         self._finished = False
         self._waited = False
+        self._since = app.clock.now()
 
     def go_on(self) -> float:
         """Tell what is new; return the seconds until it is worth looking again."""
@@ -63,6 +64,9 @@ class Story:
 
     def _go_on_in_background(self, suites: Sequence[Suite], first: FirstSet, *, unread: bool) -> None:
         """Show what is measured after the first set, and the result again once all of that is read."""
+        for run in first.failed_besides:
+            if run.finished_at and run.finished_at >= self._since:
+                self._once(f"{run.component} {run.release.display} failed: {run.reason}")
         self._show(_tell_background(first, self._host_obstacle()))
         if self._waited and not first.waiting and not unread:
             self._tell_table(suites, first)

@@ -83,5 +83,6 @@ def test_runs_that_were_asked_for_are_no_part_of_the_first_set_but_wait_with_the
     )
     assert (first.total, first.left, first.waiting) == (6, 6, 2)
     assert first.at_work == asked
+    assert FirstSet.of([*RUNS, replace(asked, state="failed")]).failed_besides == (replace(asked, state="failed"),)
     assert first.known == {"0.8", "1.0", "1.1"}
     assert first.releases == {"1.0", "1.1"}
