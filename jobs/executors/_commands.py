@@ -109,7 +109,7 @@ def folder_bytes(folder: Path, *, limit_bytes: int) -> int:
 def size_text(size_bytes: int) -> str:
     """Return a size for people: `16 MB`."""
     mega = size_bytes / (1024 * 1024)
-    return f"{mega:.0f} MB" if mega >= 1 else f"{size_bytes} bytes"
+    return f"{mega:.0f} MB" if size_bytes >= 1_000_000 else f"{size_bytes} bytes"
 
 
 def printed_lines(log: Path) -> list[str]:

@@ -77,7 +77,7 @@ ENDS = {
     "echo begin; sleep 600": "over the time limit of {timeout_s} s; it printed last: begin",
     "x=0123456789; while true; do x=$x$x; done": "out of memory",
     f"dd if=/dev/zero of=big bs=1000000 count=300; sleep 30; {WRITES}": "of files in its working folder",
-    f"while true; do echo a line of output as long as lines of output are; done; {WRITES}": "bytes of output",
+    f"while true; do echo a line of output as long as lines of output are; done; {WRITES}": "more than 1 MB of output",
     "echo no idea": "wrote no result.json; it printed last: no idea",
     **{f"sh -c 'kill -{name} $$'; exit $?": f"SIG{name}" for name in SIGNALS},
 }
