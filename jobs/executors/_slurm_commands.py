@@ -128,6 +128,19 @@ class SlurmCommands:
         job = next((job for job in found if job.id == number), None)
         return job or self._in_history(number)
 
+    def job_of(self, name: str, number: str) -> SlurmJob | None:
+        """Return the job of a name by its number; None where that is no number, or somebody else's by now."""
+        job = self.job(number) if number.isdecimal() else None
+        return job if job is not None and job.name == name else None
+
+    def jobs_of(self, name: str, numbers: Sequence[str]) -> tuple[SlurmJob, ...]:
+        """Return all jobs of a name: those that the controller lists, and those of these numbers."""
+        found = {job.id: job for job in self.mine() if job.name == name}
+        for number in numbers:
+            if number not in found and (job := self.job_of(name, number)):
+                found[number] = job
+        return tuple(found.values())
+
     def _queue(self, which: str) -> tuple[SlurmJob, ...]:
         what = ["--json"] if self.json else ["--noheader", f"--format={QUEUE_FORMAT}"]
         return queue_jobs(self._ask("squeue", ["--all", "--states=all", which, *what]))

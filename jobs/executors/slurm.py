@@ -175,19 +175,12 @@ class SlurmExecutor:
         asked = self._asked.get(key)
         return asked is None or time.monotonic() - asked >= self.options.ask_every_s
 
-    def _jobs_for(self, attempt: Attempt) -> list[SlurmJob]:
-        """Return the jobs of one attempt, by name, and by the number that sbatch reported."""
-        name = self._names().name_of(attempt.key)
-        found = {job.id: job for job in self.commands.mine() if job.name == name}
-        for number_ in submitted(attempt.file("submitted.txt")):
-            if number_ not in found and (job := self._job(attempt, number_)):
-                found[number_] = job
-        return list(found.values())
+    def _jobs_for(self, attempt: Attempt) -> tuple[SlurmJob, ...]:
+        """Return the jobs of one attempt, by name, and by the numbers that sbatch reported."""
+        return self.commands.jobs_of(self._names().name_of(attempt.key), submitted(attempt.file("submitted.txt")))
 
     def _job(self, attempt: Attempt, number_: str) -> SlurmJob | None:
-        """Return an attempt's job by its number; None where that is no number, or somebody else's by now."""
-        job = self.commands.job(number_) if number_.isdecimal() else None
-        return job if job is not None and job.name == self._names().name_of(attempt.key) else None
+        return self.commands.job_of(self._names().name_of(attempt.key), number_)
 
     def _look(self, attempt: Attempt, claim: Mapping[str, object] | None) -> JobStatus | None:
         """Ask Slurm about an attempt that has no end yet; return its end where it must have one."""
