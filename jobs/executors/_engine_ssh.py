@@ -35,9 +35,11 @@ class Way:
     _found: str = ""
 
     def explain(self) -> str:
-        """Return why the engine did not answer on an open tunnel; empty where there is nothing to add."""
-        if _NOT_OPENED not in self.tunnel.listen():
-            return ""
+        """Return why the engine did not answer by its tunnel; empty where ssh has nothing to say about that."""
+        heard = self.tunnel.listen()
+        if _NOT_OPENED not in heard:
+            last = " ".join((heard.splitlines() or [""])[-1].split())
+            return f"the connection by ssh broke: {last}" if last else ""
         with self._lock:
             if time.monotonic() - self._looked_at > _LOOK_AGAIN_S:
                 self._found, self._looked_at = self._look(), time.monotonic()
