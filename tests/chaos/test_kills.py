@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.slurm import Cluster
+from tests.fakes.slurm import Cluster, serve_slurm
 from tests.patience import patient
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1800)]
@@ -216,12 +216,8 @@ def test_no_kill_loses_or_doubles_a_run_in_slurm(make_service, cluster: Cluster,
 
 @pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    made = Cluster(tmp_path_factory.mktemp("slurm"))
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
+    with serve_slurm(tmp_path_factory.mktemp("slurm")) as running:
+        yield running
 
 
 def kill_and_compare(service: Service, kills: int) -> None:

@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +80,32 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+@contextmanager
+def serve_slurm(folder: Path, *, beside: tuple[str, ...] = ()) -> Iterator[Cluster]:
+    """Yield a running cluster; its daemons and jobs end with it."""
+    cluster = Cluster(folder, beside=beside)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def stand_in(folder: Path, *, srun: str, enroot: str) -> Path:
+    """Return a new folder of Slurm's commands in which programs of one's own stand for srun with pyxis, and for enroot.
+
+    In their texts `{srun}` is the real one and `{told}` the file `told` of the folder.
+    """
+    folder.mkdir()
+    for name in ("sbatch", "squeue", "scontrol", "scancel"):
+        (folder / name).symlink_to(shutil.which(name) or "")
+    for name, text in (("srun", srun), ("enroot", enroot)):
+        named = text.replace("{srun}", shutil.which("srun") or "").replace("{told}", str(folder / "told"))
+        (folder / name).write_text(named)
+        (folder / name).chmod(0o755)
+    return folder
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,6 @@ The benchmark inside the images is a shell script that prints a log as trtexec w
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -23,7 +22,7 @@ import pytest
 
 from tests.fakes.podman import Podman, serve_podman
 from tests.fakes.registry import Registry, make_image, serve_registry
-from tests.fakes.slurm import Cluster
+from tests.fakes.slurm import Cluster, serve_slurm, stand_in
 from tests.patience import patient
 
 pytestmark = [pytest.mark.real("container registry"), pytest.mark.timeout(240)]
@@ -92,7 +91,7 @@ skopeo copy --quiet --insecure-policy --src-tls-verify=false \
 SRUN = """\
 #!/bin/sh
 for word; do case $word in
-    --container-image=*) files=$(cat "${{word#*=}}") ;;
+    --container-image=*) files=$(cat "${word#*=}") ;;
     --*container*) ;;
     *) set -- "$@" "$word" ;;
 esac; shift; done
@@ -218,25 +217,14 @@ def podman() -> Iterator[Podman]:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path / "slurm")
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
+    with serve_slurm(tmp_path / "slurm") as running:
+        yield running
 
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Slurm's commands with stand-ins for enroot and pyxis: they take the image's program, not its walls."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("sbatch", "squeue", "scontrol", "scancel"):
-        (folder / name).symlink_to(shutil.which(name) or "")
-    (folder / "srun").write_text(SRUN.format(srun=shutil.which("srun")))
-    (folder / "enroot").write_text(ENROOT)
-    for name in ("srun", "enroot"):
-        (folder / name).chmod(0o755)
+    folder = stand_in(tmp_path / "bin", srun=SRUN, enroot=ENROOT)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return folder
 

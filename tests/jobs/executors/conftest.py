@@ -17,7 +17,7 @@ from jobs.protocols import Executor, JobSpec, JobState, JobStatus
 from tests.fakes.kubernetes import TOKEN, KubernetesServer, kubernetes_server
 from tests.fakes.podman import Podman, serve_podman
 from tests.fakes.registry import Registry, make_image, serve_registry
-from tests.fakes.slurm import Cluster
+from tests.fakes.slurm import Cluster, serve_slurm
 from tests.jobs.executors.engine_bench import FILES, Bench, Ended
 from tests.jobs.executors.slurm_bench import Until
 from tests.patience import patient
@@ -103,34 +103,22 @@ def executor(folder: Path, cache: Path) -> Executor:
 @pytest.fixture(scope="session")
 def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A Slurm cluster for tests that leave its daemons alone."""
-    cluster = Cluster(tmp_path_factory.mktemp("slurm"))
-    try:
-        cluster.start()
+    with serve_slurm(tmp_path_factory.mktemp("slurm")) as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture(scope="session")
 def cluster_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A Slurm cluster of two nodes, `left` beside the machine's own name."""
-    cluster = Cluster(tmp_path_factory.mktemp("slurm-two"), beside=("left",))
-    try:
-        cluster.start()
+    with serve_slurm(tmp_path_factory.mktemp("slurm-two"), beside=("left",)) as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture
 def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A Slurm cluster for one test that kills its daemons."""
-    cluster = Cluster(tmp_path / "slurm")
-    try:
-        cluster.start()
+    with serve_slurm(tmp_path / "slurm") as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture

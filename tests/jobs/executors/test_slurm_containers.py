@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from jobs.executors import slurm
 from jobs.protocols import JobOutcome, JobSpec
+from tests.fakes.slurm import stand_in
 from tests.jobs.executors.slurm_bench import HANGS, WRITES, Ended, Job, Until, run, texts_of
 
 pytestmark = pytest.mark.real("slurm")
@@ -33,14 +33,7 @@ echo image > "$3"
 @pytest.fixture
 def pyxis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of commands in which srun takes pyxis' options; `told` in it lists them and what enroot imported."""
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    for name in ("sbatch", "squeue", "scontrol", "scancel"):
-        (bin_folder / name).symlink_to(shutil.which(name) or "")
-    values = {"told": bin_folder / "told", "srun": shutil.which("srun")}
-    for name, text in (("srun", SRUN), ("enroot", ENROOT)):
-        (bin_folder / name).write_text(text.format(**values))
-        (bin_folder / name).chmod(0o755)
+    bin_folder = stand_in(tmp_path / "bin", srun=SRUN, enroot=ENROOT)
     monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
     return bin_folder
 

@@ -6,7 +6,6 @@ Only pyxis and enroot are missing: programs of our own take their options, and t
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from sqlmodel import col, select
 
 from tests.fakes.registry import Registry, make_image, serve_registry
-from tests.fakes.slurm import Cluster
+from tests.fakes.slurm import Cluster, serve_slurm, stand_in
 from tests.tracker.pipeline.kit import Clock
 from tracker.app import App
 from tracker.pipeline.analyze import analyze
@@ -83,25 +82,14 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Regist
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path / "slurm")
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
+    with serve_slurm(tmp_path / "slurm") as running:
+        yield running
 
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Slurm's commands, with an srun that takes pyxis' options and notes them in `told`."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("sbatch", "squeue", "scontrol", "scancel"):
-        (folder / name).symlink_to(shutil.which(name) or "")
-    (folder / "srun").write_text(SRUN.format(told=folder / "told", srun=shutil.which("srun")))
-    (folder / "enroot").write_text(ENROOT)
-    for name in ("srun", "enroot"):
-        (folder / name).chmod(0o755)
+    folder = stand_in(tmp_path / "bin", srun=SRUN, enroot=ENROOT)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return folder
 
