@@ -240,7 +240,7 @@ def follow_the_tags(service: Service) -> None:
     assert service.digests("1.4.0") == [slow], "a new tag is found within one poll"
     service.wait_for(lambda: service.ask("SELECT 1 FROM delivery WHERE kind = 'alert' AND state = 'sent'"))
     assert service.alerts() == [("1.4.0", "regressed", "new")]
-    assert "1.4.0 is slower than 1.3.0" in service.log.read_text()
+    service.wait_for(lambda: "1.4.0 is slower than 1.3.0" in service.log.read_text())
 
     again = service.push("1.4.0, made again", FAST, "1.4.0")
     service.wait_for_look()
