@@ -28,7 +28,7 @@ _TONES = {"ok": "good", "refused": "bad"}
 _WIDTH = 7
 
 
-_STATE_WORDS = {"maintenance": "is in maintenance", "held": "is held after a refusal"}
+_STATE_WORDS = {"maintenance": "is in maintenance", "held": "is held after a refusal", "away": "is away"}
 
 
 class FindingLine(Protocol):
@@ -63,7 +63,7 @@ def _set_by(host: HostItem) -> str:
     """Return who put a host into its state, when and why; for a hold until when."""
     if host.state == "held":
         return f" until {format_time(host.held_until)}"
-    if host.state in ("ready", "maintenance"):
+    if host.state in ("ready", "maintenance", "away"):
         return ""
     return f", by {host.by} at {format_time(host.since)}" + (f": {host.why}" if host.why else "")
 

@@ -42,10 +42,12 @@ class Standing:
     """Since when it does not answer, and why."""
 
     def state_at(self, now: datetime) -> str:
-        """Return its state in one word: that it was put into, else `maintenance` or `held` while it starts nothing."""
+        """Return its state in one word: that it was put into, else why it starts nothing: maintenance, held, away."""
         if self.state != READY:
             return self.state
-        return "maintenance" if self.window is not None else "held" if self._held(now) else READY
+        if self.window is not None:
+            return "maintenance"
+        return "held" if self._held(now) else READY if self.away_since is None else "away"
 
     def _held(self, now: datetime) -> datetime | None:
         """Return until when it is held; None where it is not, or where the clock was set back since."""

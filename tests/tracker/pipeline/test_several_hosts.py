@@ -18,10 +18,13 @@ from jobs.errors import TryLater
 from tests.fakes.nvidia_tools import host_nvidia_smi
 from tests.tracker.pipeline.kit import FAST, REPEATS, SUITE, Play, Service, result
 from tracker.errors import UserError
+from tracker.pipeline.analyze import analyze
 from tracker.pipeline.execute import advance, put_back, recover
 from tracker.pipeline.hosts import add_host, look_at_others, look_there, place_named
+from tracker.pipeline.ingest import ingest
 from tracker.pipeline.plan import plan
 from tracker.pipeline.requests import trigger
+from tracker.pipeline.summarize import summarize
 from tracker.store import standing
 from tracker.store.tables import AttemptRow, HardwareClassRow, HostRow, RunRow, SeriesRow
 from tracker.store.views.hosts import list_hosts
@@ -119,13 +122,29 @@ def test_a_host_that_is_away_holds_nothing_but_its_own_runs_and_is_told_once(hos
     assert Counter(hosts.run_states()) == {"queued": REPEATS, "measured": REPEATS}
     with hosts.store.read() as session:
         item = next(one for one in list_hosts(session, now=hosts.clock.now()) if one.name == "box-a")
-    assert (item.reach, item.away_why) == ("away", str(AWAY))
+    assert (item.state, item.reach, item.away_why) == ("away", "away", str(AWAY))
     assert item.obstacle == "host box-a is away since 2026-12-01 12:00:00 UTC: " + str(AWAY)
 
     hosts.sights["box-a"] = machine("NVIDIA B200")
     look_at_others(hosts.context)
     hosts.measure()
     assert set(hosts.run_states()) == {"measured"}
+
+
+def test_a_hardware_class_whose_host_is_away_holds_up_the_verdict_of_no_other(hosts: Service):
+    hosts.go()
+    hosts.sights["box-a"] = AWAY
+    hosts.publish("1.1.0", level=FAST)
+    hosts.look()
+    for _ in range(4 * REPEATS):
+        advance(hosts.context)
+    while sum(step(hosts.context) for step in (ingest, analyze, summarize)):
+        pass
+
+    names = {row.id: row.slug for row in hosts.rows(HardwareClassRow)}
+    releases = hosts.releases()
+    told = {names[row.hardware_class_id] for row in hosts.summaries() if releases[row.release_id] == "1.1.0"}
+    assert told == {"8x-nvidia-h200"}
 
 
 def test_of_a_host_at_work_only_the_engine_is_asked_and_its_health_stays_as_it_was_seen(hosts: Service):

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from tests.tracker.seed import NOW, Seeded
 from tests.tracker.web.client import HTML, SAME_ORIGIN, Client, asked
 from tracker.app import App
-from tracker.store import standing
+from tracker.store import hosts, standing
 from tracker.store.tables import HostRow, RunRow
 
 HEALTH = {
@@ -100,3 +100,22 @@ def test_somebody_elses_page_cannot_cordon_a_host(client: Client, app: App, seed
     headers = {"origin": "http://evil.example", "sec-fetch-site": "cross-site"}
     assert client.post("/hosts/bench-1/cordon", headers=headers).status_code == 403
     assert asked(app) == before
+
+
+def test_a_host_elsewhere_shows_its_engine_whether_it_answers_and_since_when_not(
+    client: Client, app: App, seeded: Seeded
+) -> None:
+    with app.store.write() as session:
+        session.execute(update(HostRow).values(engine="ssh://bench@bench-1", answered_at=NOW))
+    for page in (get(client, "/hosts"), get(client, "/hosts/bench-1")):
+        assert '<span class="badge good">answers</span>' in page
+        assert "ssh://bench@bench-1" in page
+    with app.store.write() as session:
+        hosts.note_away(session, 1, why="bench-1 does not answer: no route", now=NOW)
+    page = get(client, "/hosts")
+    assert '<span class="badge bad">away</span>' in page
+    assert "by None" not in page
+    assert "bench-1 does not answer: no route" in page
+    assert "It starts nothing: host bench-1 is away since" in get(client, "/hosts/bench-1")
+    item = client.get("/api/v1/hosts").json()["items"][0]
+    assert (item["state"], item["reach"], item["engine"]) == ("away", "away", "ssh://bench@bench-1")

@@ -27,7 +27,7 @@ class HostItem:
 
     name: str
     state: str
-    """ready, cordoned, draining, drained (nothing runs there any more), maintenance, held (after a refusal)."""
+    """ready, cordoned, draining, drained (nothing runs there any more), maintenance, held (after a refusal), away."""
     obstacle: str | None
     """Why it starts nothing now."""
     why: str
