@@ -120,11 +120,11 @@ def test_the_same_window_twice_names_the_first_and_a_lifted_one_can_be_planned_a
 def test_a_held_host_is_given_something_when_its_time_is_up_or_somebody_says_so(bench):
     bench.queue(2)
     with bench.store.write() as session:
-        standing.hold_host(session, bench.host, refusal="disk: full", until=NOW + HOUR, now=NOW)
+        standing.hold_host(session, bench.host, refusal="disk: full", until=NOW + HOUR / 4, now=NOW)
 
     assert bench.claim(slots=2) is None
-    assert obstacle(bench) == "host host-a refused a run and is looked at again at 2026-12-01 13:00:00 UTC: disk: full"
-    assert bench.claim(slots=2, now=NOW + HOUR) is not None
+    assert obstacle(bench) == "host host-a refused a run and is looked at again at 2026-12-01 12:15:00 UTC: disk: full"
+    assert bench.claim(slots=2, now=NOW + HOUR / 4) is not None
     assert set_state(bench, "ready")
     assert bench.claim(slots=2) is not None
 
