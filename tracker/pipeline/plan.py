@@ -47,6 +47,7 @@ def plan(context: Context, suite_name: str) -> int:
     """Queue the runs that the suite wants and that are not there yet; return how many that were."""
     suite = load_suite(context.find_suite(suite_name))
     places, problem = fit_places(context, suite)
+    _explain_waiting(context, suite, places)
     if not places:
         log.warning("plan.no_host", suite=suite.name, why=problem)
         return 0
@@ -71,6 +72,15 @@ def plan(context: Context, suite_name: str) -> int:
     if added:
         log.info("runs.planned", suite=suite.name, runs=added)
     return added
+
+
+def _explain_waiting(context: Context, suite: Suite, places: Sequence[Place]) -> None:
+    """Keep why runs wait that were planned for a hardware class whose hosts are not for the suite any more."""
+    fit = {place.hardware_class_id for place in places}
+    unfit = {place.hardware_class_id for place in context.places()} - fit
+    why = f"no host of this hardware class is for {suite.name} now (executor, pool, state); it waits until one is"
+    with context.store.write() as session:
+        runs.explain_queued(session, suite=suite.name, fit=fit, unfit=unfit, why=why)
 
 
 CLUSTERS = frozenset({"slurm", "kubernetes"})

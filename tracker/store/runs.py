@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -114,6 +114,16 @@ def request_cancel(session: Session, run: RunRow, *, who: str, now: datetime) ->
     if run.state == "queued":
         run.state, run.reason, run.finished_at = "cancelled", f"cancelled by {who}", now
     session.add(run)
+
+
+def explain_queued(session: Session, *, suite: str, fit: Collection[int], unfit: Collection[int], why: str) -> None:
+    """Keep why a suite's queued runs for `unfit` hardware classes wait; take it back for those that are `fit` again."""
+    revisions = select(SuiteRevisionRow.id).where(SuiteRevisionRow.name == suite)
+    queued = (col(RunRow.state) == "queued", col(RunRow.suite_revision_id).in_(revisions))
+    for classes, before, after in ((unfit, "", why), (fit, why, "")):
+        if classes:
+            changed = (*queued, col(RunRow.hardware_class_id).in_(classes), col(RunRow.reason) == before)
+            session.execute(update(RunRow).where(*changed).values(reason=after))
 
 
 def drop_queued(session: Session, hardware_class_id: int, *, why: str, now: datetime) -> list[int]:

@@ -258,6 +258,18 @@ def test_a_run_on_a_host_that_was_taken_out_of_the_settings_is_lost_with_the_rea
     assert (folder / "cancel").exists()
 
 
+def test_a_run_whose_hosts_are_not_for_its_suite_any_more_says_so_until_one_is_again(hosts: Service):
+    hosts.look()
+    hosts.write_suite(CONTAINERS + '[hardware]\npool = "b200"\n')
+    set_pool(hosts, "box-a", "b200")
+    plan(hosts.context, "thing")
+    why = "no host of this hardware class is for thing now (executor, pool, state); it waits until one is"
+    assert Counter(run.reason for run in hosts.rows(RunRow) if run.state == "queued")[why] == REPEATS
+    set_pool(hosts, "box-b", "b200")
+    plan(hosts.context, "thing")
+    assert {run.reason for run in hosts.rows(RunRow)} == {""}
+
+
 def test_local_runs_stay_on_this_machine_whatever_hosts_there_are(make_service: Callable[..., Service], tmp_path: Path):
     service = make_service()
     service.add_host("box-c")
