@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.fingerprint import canonical_labels
-from tracker.store import catalog, changes, exclusions, runs, series
+from tracker.pipeline.settle import held_back
+from tracker.store import catalog, changes, exclusions, series
 from tracker.store.engine import Session
 from tracker.store.series import Point
 from tracker.store.tables import ReleaseRow, SeriesRow
@@ -85,17 +86,17 @@ class Family:
 
 
 def load_family(session: Session, component_id: int, hardware_class_id: int) -> Family:
-    """Return a family as it stands; releases whose planned runs are not all final are left out of its lines."""
+    """Return a family as it stands; releases that are too early to judge are left out of its lines."""
     members = series.family_of(session, component_id, hardware_class_id)
     history = series.history(session, [one.id or 0 for one, _ in members])
     left_out = exclusions.excluded_of(session, [one.id or 0 for one, _ in members])
     accepted = changes.accepted_of(session, [one.id or 0 for one, _ in members])
-    open_yet = runs.unsettled(session)
+    held = held_back(session)
     lines = []
     for one, labels in members:
         grouped: dict[int, list[Point]] = {}
         for point in history[one.id or 0]:
-            if (one.suite, point.release_id) not in open_yet:
+            if (one.suite, point.release_id, hardware_class_id) not in held:
                 grouped.setdefault(point.release_id, []).append(point)
         lines.append(
             Line(

@@ -151,41 +151,6 @@ def find_run(session: Session, named: str) -> RunRow:
     raise UserError(f"{problem} {named!r}; `tracker runs list` shows them")
 
 
-def unsettled(session: Session) -> set[tuple[str, int]]:
-    """Return (suite, release id) pairs whose planned runs are not all final: too early to judge."""
-    rows = session.execute(
-        select(SuiteRevisionRow.name, BuildRow.release_id)
-        .join(RunRow, col(RunRow.suite_revision_id) == SuiteRevisionRow.id)
-        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
-        .where(col(RunRow.state).in_(OPEN_STATES), col(RunRow.requested_by).is_(None))
-        .distinct()
-    ).all()
-    return {(name, release) for name, release in rows}
-
-
-def is_settled(session: Session, run_id: int) -> tuple[str, int, bool]:
-    """Return the run's suite and release, and whether all their planned runs are final."""
-    suite, release = session.execute(
-        select(SuiteRevisionRow.name, BuildRow.release_id)
-        .join(RunRow, col(RunRow.suite_revision_id) == SuiteRevisionRow.id)
-        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
-        .where(RunRow.id == run_id)
-    ).one()
-    still_open = session.execute(
-        select(RunRow.id)
-        .join(SuiteRevisionRow, col(SuiteRevisionRow.id) == RunRow.suite_revision_id)
-        .join(BuildRow, col(BuildRow.id) == RunRow.build_id)
-        .where(
-            SuiteRevisionRow.name == suite,
-            BuildRow.release_id == release,
-            col(RunRow.state).in_(OPEN_STATES),
-            col(RunRow.requested_by).is_(None),
-        )
-        .limit(1)
-    ).first()
-    return suite, release, still_open is None
-
-
 def unread_attempts(session: Session) -> list[tuple[RunRow, AttemptRow]]:
     """Return the attempts that ended well and whose output has not been read."""
     rows = session.execute(

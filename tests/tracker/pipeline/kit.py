@@ -355,6 +355,11 @@ class Service:
             if "queued" in self.run_states():
                 self.measure()
 
+    def judge_meanwhile(self) -> None:
+        """Do the same with what has ended so far, and measure nothing."""
+        while sum(step(self.context) for step in (ingest, analyze, notify, summarize, deliver)):
+            pass
+
     def go(self) -> None:
         """Do all of it once."""
         self.look()

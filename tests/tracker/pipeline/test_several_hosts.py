@@ -18,13 +18,10 @@ from jobs.errors import TryLater
 from tests.fakes.nvidia_tools import host_nvidia_smi
 from tests.tracker.pipeline.kit import FAST, REPEATS, SUITE, Play, Service, result
 from tracker.errors import UserError
-from tracker.pipeline.analyze import analyze
 from tracker.pipeline.execute import advance, put_back, recover
 from tracker.pipeline.hosts import add_host, look_at_others, look_there, place_named
-from tracker.pipeline.ingest import ingest
 from tracker.pipeline.plan import plan
 from tracker.pipeline.requests import trigger
-from tracker.pipeline.summarize import summarize
 from tracker.store import standing
 from tracker.store.tables import AttemptRow, HardwareClassRow, HostRow, RunRow, SeriesRow
 from tracker.store.views.hosts import list_hosts
@@ -138,8 +135,7 @@ def test_a_hardware_class_whose_host_is_away_holds_up_the_verdict_of_no_other(ho
     hosts.look()
     for _ in range(4 * REPEATS):
         advance(hosts.context)
-    while sum(step(hosts.context) for step in (ingest, analyze, summarize)):
-        pass
+    hosts.judge_meanwhile()
 
     names = {row.id: row.slug for row in hosts.rows(HardwareClassRow)}
     releases = hosts.releases()

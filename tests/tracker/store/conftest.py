@@ -142,12 +142,21 @@ class Bench:
             row, _ = catalog.save_build(session, release, build, "", now=now)
             return row.id or 0
 
-    def queue(self, count: int, *, version: str = "1.0.0", priority: int = 1, requested_by: str | None = None) -> None:
+    def queue(
+        self,
+        count: int,
+        *,
+        version: str = "1.0.0",
+        priority: int = 1,
+        requested_by: str | None = None,
+        prefix: str = "",
+        now: datetime = NOW,
+    ) -> None:
         """Queue repeats 1 to `count` of one release."""
         build = self.publish(version)
         planned = [
             PlannedRun(
-                key=f"{version}-{repeat}-{requested_by}",
+                key=f"{prefix}{version}-{repeat}-{requested_by}",
                 build_id=build,
                 config_id=self.config,
                 suite_revision_id=self.suite,
@@ -159,7 +168,7 @@ class Bench:
             for repeat in range(1, count + 1)
         ]
         with self.store.write() as session:
-            runs.queue_runs(session, planned, now=NOW)
+            runs.queue_runs(session, planned, now=now)
 
     def claim(self, *, owner: str | None = None, slots: int = 1, now: datetime = NOW) -> Claim | None:
         with self.store.write() as session:

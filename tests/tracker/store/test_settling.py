@@ -1,21 +1,23 @@
-"""A release is settled when none of its planned runs is open; what people ask for besides does not unsettle it."""
+"""A release waits for its planned runs, or for those asked for first; what is asked for once more holds nothing."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlmodel import select
 
 from tracker.store import runs
+from tracker.store.settling import find_held
 from tracker.store.tables import AttemptRow, RunRow
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=1)
 
 
 def open_releases(bench) -> set[tuple[str, int]]:
     with bench.store.read() as session:
-        return runs.unsettled(session)
+        return {(one.suite, one.release_id) for one in find_held(session)}
 
 
 def read(bench, claim, *, state: str = "done", outcome: str = "ok") -> bool:
@@ -51,16 +53,42 @@ def test_a_release_whose_planned_runs_are_final_is_settled(bench, state: str):
     bench.end(claim, state=state)
 
     assert open_releases(bench) == set()
-    with bench.store.read() as session:
-        assert runs.is_settled(session, claim.run_id)[2]
 
 
 def test_a_rerun_does_not_open_a_settled_release(bench):
     bench.queue(1)
     bench.end(bench.claim(), state="done")
-    bench.queue(1, requested_by="ann")
+    bench.queue(1, requested_by="ann", now=LATER)
 
     assert open_releases(bench) == set()
+
+
+def test_a_release_that_nobody_planned_waits_for_all_that_was_asked_for_first(bench):
+    bench.queue(2, requested_by="ann")
+    bench.end(bench.claim(), state="done")
+    assert len(open_releases(bench)) == 1
+
+    bench.end(bench.claim(), state="done")
+    bench.queue(1, requested_by="bob", now=LATER)
+    assert open_releases(bench) == set()
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_a_first_request_that_gave_nothing_is_not_the_first(bench, state: str):
+    bench.queue(1, requested_by="ann")
+    bench.end(bench.claim(), state=state)
+    bench.queue(2, requested_by="bob", now=LATER)
+    bench.end(bench.claim(now=LATER), state="done")
+
+    assert len(open_releases(bench)) == 1
+
+
+def test_results_that_were_handed_in_are_no_first_request(bench):
+    bench.queue(1, requested_by="ann", prefix=runs.HANDED_IN)
+    bench.end(bench.claim(), state="done")
+    bench.queue(1, requested_by="bob", now=LATER)
+
+    assert len(open_releases(bench)) == 1
 
 
 def test_an_output_is_read_once(bench):
