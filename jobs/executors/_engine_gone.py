@@ -1,4 +1,4 @@
-"""Attempts whose engine is not in the settings any more: nobody can ask it, so they end, and their carriers are told."""
+"""Attempts whose engine is not in the settings any more: nobody can ask it, so they end; their carriers are told."""
 
 from __future__ import annotations
 
