@@ -29,8 +29,8 @@ class FirstSet:
     """Runs of lower priority, and those asked for, that are not final."""
     failed_besides: tuple[RunItem, ...]
     """Those of these that failed."""
-    known: frozenset[str]
-    """The releases of all these runs."""
+    settled: frozenset[str]
+    """The releases none of whose runs goes on or waits: a value of any other is not judged yet."""
     at_work: RunItem | None
     """What runs now, of whatever priority."""
 
@@ -41,7 +41,8 @@ class FirstSet:
             runs=tuple(run for run in planned if _is_first(run)),
             waiting=sum(not _is_first(run) and run.state not in FINAL_STATES for run in planned),
             failed_besides=tuple(run for run in planned if not _is_first(run) and run.state == "failed"),
-            known=frozenset(run.release.identity for run in planned),
+            settled=frozenset(run.release.identity for run in planned)
+            - {run.release.identity for run in planned if run.state not in FINAL_STATES},
             at_work=next((run for run in planned if run.state == "running"), None),
         )
 

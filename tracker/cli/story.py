@@ -154,7 +154,7 @@ class Story:
 
     def _tell_table(self, suites: Sequence[Suite], first: FirstSet) -> None:
         for suite in suites:
-            for text in lay_out_results(self._app, suite.component, suite.name, first.known):
+            for text in lay_out_results(self._app, suite.component, suite.name, first.settled):
                 self._say(text)
 
     def _tell_result(self, suites: Sequence[Suite], first: FirstSet) -> None:

@@ -84,5 +84,11 @@ def test_runs_that_were_asked_for_are_no_part_of_the_first_set_but_wait_with_the
     assert (first.total, first.left, first.waiting) == (6, 6, 2)
     assert first.at_work == asked
     assert FirstSet.of([*RUNS, replace(asked, state="failed")]).failed_besides == (replace(asked, state="failed"),)
-    assert first.known == {"0.8", "1.0", "1.1"}
     assert first.releases == {"1.0", "1.1"}
+
+
+def test_a_release_is_settled_when_none_of_its_runs_is_left() -> None:
+    done = [replace(run, state="done") for run in RUNS]
+    begun = make_run("old", "0.9", "running", PRIORITY_BACKFILL)
+    assert FirstSet.of([*done, begun, replace(begun, id="o2", state="done")]).settled == {"1.0", "1.1"}
+    assert FirstSet.of([*done, replace(begun, state="failed")]).settled == {"0.9", "1.0", "1.1"}
