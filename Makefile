@@ -2,6 +2,7 @@
 PYTHON ?= python3
 PORT ?= 8765
 SUITE ?= onnxruntime
+WORKERS ?= auto
 export TRACKER_HOME ?= $(CURDIR)/.tracker
 # Compiled modules make every start several times faster.
 export PYTHONDONTWRITEBYTECODE :=
@@ -23,8 +24,8 @@ setup: .venv/.run-ready  ## set up, and measure nothing yet
 demo: .venv/.run-ready  ## show recorded results, no network needed
 	@TRACKER_PORT=$(PORT) $(BIN)/tracker demo --open
 
-test: .venv/.dev-ready  ## run all tests
-	$(BIN)/python -m pytest
+test: .venv/.dev-ready  ## run all tests, several at a time (WORKERS=0: one after the other)
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: .venv/.dev-ready  ## ruff, mypy and the import contract
 	$(BIN)/ruff check .
