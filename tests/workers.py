@@ -10,6 +10,7 @@ APART = (
     "tests/jobs/suites/test_for_real",
     "tests/jobs/parsers/test_damage.py",
     "tests/tracker/test_pushed_tag.py",
+    "tests/tracker/test_two_hosts.py",
 )
 #: Folders that stay in one worker: their files share a server.
 TOGETHER = ("tests/tracker/store/",)

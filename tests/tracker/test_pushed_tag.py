@@ -25,7 +25,7 @@ from tests.fakes.registry import Registry, make_image, serve_registry
 from tests.fakes.slurm import Cluster, serve_slurm, stand_in
 from tests.patience import patient
 
-pytestmark = [pytest.mark.real("container registry"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.real("container registry"), pytest.mark.timeout(600)]
 
 POLL_S = 3
 REPEATS = 2

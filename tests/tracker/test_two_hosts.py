@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.real("container registry"),
     pytest.mark.real("podman"),
     pytest.mark.real("ssh server"),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(600),
 ]
 
 REPEATS = 1

@@ -26,7 +26,7 @@ from tracker.pipeline.watch import watch
 from tracker.settings import load_settings
 from tracker.store.tables import AlertRow, AttemptRow, BuildRow, MeasurementRow, ReleaseRow, RunRow
 
-pytestmark = [pytest.mark.real("container registry"), pytest.mark.real("slurm"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.real("container registry"), pytest.mark.real("slurm"), pytest.mark.timeout(600)]
 
 REPEATS = 4
 SUITE = """
