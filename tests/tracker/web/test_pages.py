@@ -373,7 +373,7 @@ def test_more_data_makes_no_more_statements(client: Client, app: App, seeded: Se
 
 
 def test_the_sign_of_life_reads_the_database(reader: Client) -> None:
-    assert reader.get("/healthz").json() == {"status": "ok", "running": False, "demo": False}
+    assert reader.get("/healthz").json() == {"status": "ok", "running": False, "demo": False, "disk_full": False}
 
 
 def test_a_bug_is_told_in_words_and_not_shown(client: Client, app: App, seeded: Seeded) -> None:
