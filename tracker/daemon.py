@@ -19,7 +19,7 @@ from tracker.errors import TryLater
 from tracker.logs import EventLog
 from tracker.pipeline.analyze import analyze
 from tracker.pipeline.deliver import deliver
-from tracker.pipeline.execute import advance, put_back, recover
+from tracker.pipeline.execute import advance, count_in_hand, put_back, recover
 from tracker.pipeline.hosts import look_at_others
 from tracker.pipeline.ingest import ingest
 from tracker.pipeline.notify import notify
@@ -40,6 +40,8 @@ POLLS_A_JUDGEMENT = 10
 """Looks at running benchmarks between two looks at what they left."""
 JUDGE_EVERY_S = 10.0
 """Between two looks at what people did meanwhile (triage, ingest), while nothing runs."""
+STEPS_END_WITHIN_S = 4.0
+"""So long a stop waits for steps in work, such as a look at a host that does not answer."""
 CLOCK_LOOK_EVERY_S = 5.0
 CLOCK_SET_S = 30.0
 """A clock that goes so far from the time that passes was set, by hand or after a sleep of the machine."""
@@ -55,7 +57,8 @@ class Daemon:
         self._lock: IO[str] | None = None
         self._stopping = threading.Event()
         self._idle = threading.Condition()
-        self._at_work = 0
+        self._at_work: list[str] = []
+        self._recovered = False
         self._quiet_rounds = 0
         self._troubles: dict[str, str] = {}
         self._scheduler = BackgroundScheduler(
@@ -63,9 +66,11 @@ class Daemon:
         )
 
     def start(self) -> None:
-        """Take the folder, pick up what an earlier daemon left, and start the clock; TryLater when it is taken."""
+        """Take the folder and start the clock; TryLater when it is taken.
+
+        What an earlier daemon left is picked up by the first `work`, so that no silent engine holds up the rest.
+        """
         self._lock = take_folder(self._app.settings.home)
-        recover(self._app.context)
         self._every("look", min(LOOK_EVERY_S, self._app.settings.watch_every_s), self.look)
         if self._app.settings.release_notes:
             self._every("read_notes", LOOK_EVERY_S, self.read_notes)
@@ -77,18 +82,28 @@ class Daemon:
         threading.Thread(target=self._mind_the_clock, daemon=True).start()
         log.info("daemon.started", home=self._app.settings.home, suites=",".join(self._app.settings.suites))
 
-    def stop(self) -> None:
-        """Stop the clock, end running benchmarks and queue their runs again; a second call does nothing."""
+    def stop(self) -> bool:
+        """Stop the clock, end running benchmarks and queue their runs again; return whether all ended in time.
+
+        Where it did not, a step is left behind, or runs stay in hand for the next life. A second call does nothing.
+        """
         if self._lock is None:
-            return
+            return True
         self._stopping.set()
         with self._idle:  # the scheduler waits with its lock in hand, which a step in work may need
-            self._idle.wait_for(lambda: self._at_work == 0)
-        self._scheduler.shutdown(wait=True)
+            log.info("daemon.stopping", at_work=",".join(self._at_work) or None)
+            in_time = self._idle.wait_for(lambda: not self._at_work, STEPS_END_WITHIN_S)
+            left = ",".join(self._at_work)
+        if in_time:
+            self._scheduler.shutdown(wait=True)
+        else:
+            log.warning("daemon.step_left_behind", steps=left, after_s=STEPS_END_WITHIN_S)
         back = put_back(self._app.context)
+        in_hand = count_in_hand(self._app.context)
         self._lock.close()
         self._lock = None
-        log.info("daemon.stopped", put_back=back)
+        log.info("daemon.stopped", put_back=back, in_hand=in_hand)
+        return in_time and not in_hand
 
     def look(self) -> None:
         """Ask the sources that are due and plan what is new."""
@@ -126,7 +141,10 @@ class Daemon:
         self._soon("work")
 
     def work(self) -> None:
-        """Run benchmarks until none is left."""
+        """Pick up what an earlier daemon left, the first time; then run benchmarks until none is left."""
+        if not self._recovered:
+            recover(self._app.context)
+            self._recovered = True
         polls = 0
         while not self._stopping.is_set() and advance(self._app.context):
             polls += 1
@@ -171,12 +189,12 @@ class Daemon:
         with self._idle:
             if self._stopping.is_set():
                 return
-            self._at_work += 1
+            self._at_work.append(name)
         try:
             self._call(name, call)
         finally:
             with self._idle:
-                self._at_work -= 1
+                self._at_work.remove(name)
                 self._idle.notify_all()
 
     def _call(self, name: str, call: Callable[[], None]) -> None:

@@ -63,7 +63,7 @@ def serve(
                 finally:
                     display.end()
                     note("ending ...")
-                    in_time = serving.end_daemon(service, app)
+                    in_time = service.stop()
         serving.leave(in_time=in_time)
 
 
@@ -83,10 +83,11 @@ def daemon(suite: SuiteNames = None, as_json: Json = False) -> None:
             try:
                 if as_json:
                     write_line_of_json({"home": str(app.settings.home), "process": os.getpid()})
-                stopped.wait()
+                while not stopped.wait(0.5):
+                    pass  # looked at again: a signal that another thread was given wakes nobody
             finally:
                 note("ending ...")
-                in_time = serving.end_daemon(service, app)
+                in_time = service.stop()
         serving.leave(in_time=in_time)
 
 

@@ -19,16 +19,11 @@ from typing import Any
 import uvicorn
 
 from tracker.app import App
-from tracker.daemon import Daemon
 from tracker.errors import UserError
-from tracker.logs import EventFormatter, EventLog, RepeatFilter
-from tracker.pipeline.execute import put_back
+from tracker.logs import EventFormatter, RepeatFilter
 from tracker.web.server import create_web
 
-log = EventLog(__name__)
-
 STOP_PAGES_WITHIN_S = 2
-STOP_DAEMON_WITHIN_S = 6.0
 LOG_LIMIT_BYTES = 5_000_000
 
 
@@ -117,18 +112,6 @@ def until_stopped(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-
-
-def end_daemon(daemon: Daemon, app: App) -> bool:
-    """Stop the daemon; return whether it ended in time. If not, benchmarks are put back and a step is left behind."""
-    ending = threading.Thread(target=daemon.stop, daemon=True)
-    ending.start()
-    ending.join(STOP_DAEMON_WITHIN_S)
-    if ending.is_alive():
-        log.warning("daemon.step_left_behind", after_s=STOP_DAEMON_WITHIN_S)
-        put_back(app.context)
-        return False
-    return True
 
 
 def leave(*, in_time: bool) -> None:

@@ -6,6 +6,8 @@ tables. An attempt's key is stored before anything starts, and an executor runs 
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -39,6 +41,9 @@ RUN_STATE = {
     JobOutcome.LOST: "failed",
 }
 RETRIED = frozenset({JobOutcome.INFRA_FAILED, JobOutcome.LOST})
+PUT_BACK_WITHIN_S = 6.0
+"""So long all runs in hand together may take to end when the service stops."""
+STOPPED = "the service stopped"
 
 
 def recover(context: Context) -> int:
@@ -73,23 +78,47 @@ def advance(context: Context) -> int:
     return len(held)
 
 
-def put_back(context: Context) -> int:
+def put_back(context: Context, *, within_s: float = PUT_BACK_WITHIN_S) -> int:
     """End what is running and queue it again, for a stop of the service; return how many runs that were.
 
-    What cannot be ended now, as its engine is away, stays in hand: the next life takes it over.
+    All are ended at once. What cannot be ended now or does not end in time, as its engine is away or silent, stays in
+    hand: the next life takes it over.
     """
-    back = 0
-    for claim in _claims(context):
-        try:
-            executor = _executor(context, claim)
-            executor.cancel(claim.attempt_key)
-            executor.abandon(claim.attempt_key)
-        except JobsError as error:
-            log.warning("run.not_put_back", run=claim.public_id, why=str(error))
+    held = _claims(context)
+    if not held:
+        return 0
+    log.info("runs.ending", runs=",".join(claim.public_id for claim in held), within_s=within_s)
+    troubles: dict[str, str] = {}
+    threads = [threading.Thread(target=_put_out, args=(context, claim, troubles), daemon=True) for claim in held]
+    for thread in threads:
+        thread.start()
+    until, back = time.monotonic() + within_s, 0
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    for claim in held:
+        if why := troubles.get(claim.attempt_key, f"it has not ended within {within_s:g} s"):
+            log.warning("run.not_put_back", run=claim.public_id, why=why)
             continue
-        _record(context, claim, JobOutcome.CANCELLED, "the service stopped", state="queued", reason="")
+        _record(context, claim, JobOutcome.CANCELLED, STOPPED, state="queued", reason="")
         back += 1
     return back
+
+
+def count_in_hand(context: Context) -> int:
+    """Return how many runs this daemon has started, or took over, that have not ended."""
+    return len(_claims(context))
+
+
+def _put_out(context: Context, claim: Claim, troubles: dict[str, str]) -> None:
+    """End one attempt, however long that takes; note in `troubles` why it could not be, nothing where it has ended."""
+    try:
+        executor = _executor(context, claim)
+        executor.cancel(claim.attempt_key)
+        executor.abandon(claim.attempt_key)
+    except (JobsError, OSError) as error:
+        troubles[claim.attempt_key] = str(error) or type(error).__name__
+    else:
+        troubles[claim.attempt_key] = ""
 
 
 def _claims(context: Context) -> list[Claim]:
@@ -202,6 +231,9 @@ def _end(context: Context, claim: Claim, status: JobStatus, outputs: Sequence[Jo
         not_before = context.clock.now() + retry_wait(claim.failures)
         which = f"attempt {next_try} of {context.settings.max_attempts}"
         state, reason = "queued", f"tried again at {not_before:%H:%M:%S} UTC ({which}) after: {status.detail}"
+    elif outcome is JobOutcome.CANCELLED and not claim.cancel_requested_by and status.detail == "cancelled":
+        _record(context, claim, outcome, STOPPED, status=status, outputs=outputs, state="queued", reason="")
+        return  # an earlier life asked for that as it stopped, and did not see it done
     elif claim.cancel_requested_by and outcome is JobOutcome.CANCELLED:
         state, reason = "cancelled", f"cancelled by {claim.cancel_requested_by}"
     else:

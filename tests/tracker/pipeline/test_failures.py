@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -163,6 +165,34 @@ def test_runs_of_an_executor_that_is_gone_fail_with_its_reason(service: Service)
 
     assert service.run_states() == ["failed"] * REPEATS
     assert service.reasons() == ["no executor named 'local'"] * REPEATS
+
+
+def test_a_run_that_does_not_end_when_the_service_stops_stays_in_hand_and_is_queued_by_the_next_life(
+    service: Service, caplog: pytest.LogCaptureFixture
+):
+    service.publish("1.0.0")
+    service.look()
+    service.executor.hold_all = True
+    advance(service.context)
+    released, end = threading.Event(), service.executor.cancel
+
+    def end_late(key: str) -> None:
+        released.wait(60)
+        end(key)
+
+    service.executor.cancel = end_late
+    with caplog.at_level("INFO"):
+        assert put_back(service.context, within_s=0.1) == 0
+    assert [record.message for record in caplog.records][:2] == ["runs.ending", "run.not_put_back"]
+    assert "running" in service.run_states()
+
+    released.set()
+    service.executor.cancel, service.executor.hold_all = end, False
+    while service.executor.held:
+        time.sleep(0.01)
+    recover(service.context)
+    service.measure()
+    assert service.run_states() == ["measured"] * REPEATS
 
 
 def test_a_service_that_stops_queues_its_runs_again_without_counting_it_as_a_failure(service: Service):
