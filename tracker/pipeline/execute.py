@@ -243,8 +243,11 @@ def _end(context: Context, claim: Claim, status: JobStatus, outputs: Sequence[Jo
 
 
 def retry_wait(failures: int) -> timedelta:
-    """Return how long a run waits for its next try that the infrastructure has failed so often before."""
-    return min(timedelta(seconds=5 * 2**failures), claims.LONGEST_WAIT)
+    """Return how long a run waits for its next try that the infrastructure has failed so often before.
+
+    10 s, 1 min, 6 min, then half an hour: a short disturbance costs little, a refusal leaves time to be put right.
+    """
+    return min(timedelta(seconds=10 * 6 ** min(failures, 4)), claims.LONGEST_WAIT)
 
 
 def _record(

@@ -12,7 +12,7 @@ import pytest
 from jobs.errors import TryLater, UserError
 from jobs.protocols import JobOutcome
 from tests.tracker.pipeline.kit import REPEATS, Play, Service, result
-from tracker.pipeline.execute import advance, put_back, recover
+from tracker.pipeline.execute import advance, put_back, recover, retry_wait
 from tracker.pipeline.requests import cancel, rerun, trigger
 from tracker.store.tables import AttemptRow, RunRow
 
@@ -96,8 +96,8 @@ def test_a_failure_of_the_machine_is_tried_again_later_each_time(service: Servic
 
     first = service.rows(RunRow)[0]
     assert (first.state, first.failures) == ("queued", 1)
-    assert first.reason == "tried again at 12:00:05 UTC (attempt 2 of 3) after: the disk is full"
-    assert first.not_before == service.clock.now() + timedelta(seconds=5)
+    assert first.reason == "tried again at 12:00:10 UTC (attempt 2 of 3) after: the disk is full"
+    assert first.not_before == service.clock.now() + timedelta(seconds=10)
 
     service.measure()
     service.judge()
@@ -193,6 +193,10 @@ def test_a_run_that_does_not_end_when_the_service_stops_stays_in_hand_and_is_que
     recover(service.context)
     service.measure()
     assert service.run_states() == ["measured"] * REPEATS
+
+
+def test_the_first_try_is_made_again_soon_and_later_ones_leave_time_to_put_things_right():
+    assert [retry_wait(failures).total_seconds() for failures in (0, 1, 2, 3, 1000)] == [10, 60, 360, 1800, 1800]
 
 
 def test_a_service_that_stops_queues_its_runs_again_without_counting_it_as_a_failure(service: Service):
