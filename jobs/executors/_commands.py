@@ -107,9 +107,11 @@ def folder_bytes(folder: Path, *, limit_bytes: int) -> int:
 
 
 def size_text(size_bytes: int) -> str:
-    """Return a size for people: `16 MB`."""
-    mega = size_bytes / (1024 * 1024)
-    return f"{mega:.0f} MB" if size_bytes >= 1_000_000 else f"{size_bytes} bytes"
+    """Return a size for people, in decimal units as everywhere: `16 MB`, `1.5 GB`."""
+    if size_bytes < 1_000_000:
+        return f"{size_bytes} bytes"
+    mega = round(size_bytes / 1e6)
+    return f"{mega} MB" if mega < 1000 else f"{size_bytes / 1e9:.1f} GB"
 
 
 def printed_lines(log: Path) -> list[str]:

@@ -133,7 +133,7 @@ class Progress:
         self.layers.setdefault(layer, (0, 0))
 
     def text(self) -> str:
-        """Return it for people: `3 of 12 layers, 410 MB of 14000 MB`."""
+        """Return it for people: `3 of 12 layers, 410 MB of 14.0 GB`."""
         text = f"{len(self.done)} of {len(self.layers)} layers"
         total = sum(total for _, total in self.layers.values())
         here = sum(all_ if layer in self.done else part for layer, (part, all_) in self.layers.items())

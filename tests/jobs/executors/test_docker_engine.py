@@ -96,7 +96,7 @@ def test_eating_more_memory_than_allowed_is_told_apart_from_a_failure(run: Calla
     status = run(eats, container=ContainerLimits(memory_bytes=32 << 20))
     assert status.outcome is JobOutcome.TOOL_FAILED
     assert "out of memory" in status.detail
-    assert "32 MB" in status.detail
+    assert "34 MB" in status.detail
     assert status.exit_code == 137
 
 
@@ -124,7 +124,7 @@ def test_a_program_that_fills_its_working_folder_is_ended(run: Callable[..., Job
     script = "dd if=/dev/zero of=big bs=1000000 count=60; sleep 60"
     status = run(script, {"work_limit_gb": 0.02})
     assert status.outcome is JobOutcome.TOOL_FAILED
-    assert status.detail == "more than 19 MB of files in its working folder"
+    assert status.detail == "more than 20 MB of files in its working folder"
 
 
 # --- what a container is given ---

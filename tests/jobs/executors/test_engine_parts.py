@@ -258,7 +258,7 @@ def test_progress_counts_layers_and_bytes() -> None:
     for message in (
         {"status": "Pulling from nvidia/tensorrt-llm", "id": "a"},
         {"status": "Already exists", "id": "a"},
-        {"status": "Downloading", "id": "b", "progressDetail": {"current": 50 << 20, "total": 100 << 20}},
+        {"status": "Downloading", "id": "b", "progressDetail": {"current": 50_000_000, "total": 100_000_000}},
         {"status": "Downloading", "id": "c", "progressDetail": {"current": "?", "total": None}},
         {"status": "Digest: sha256:..."},
     ):
