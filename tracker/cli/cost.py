@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,8 @@ from tracker.errors import UserError
 
 if TYPE_CHECKING:
     from baselines.cost.books import Book
-    from baselines.cost.releases import CostOptions, ReleaseCost, Setup, Work
+    from baselines.cost.releases import CostOptions, Setup, Work
+    from tracker.cli.cost_text import Costed
 
 KINDS = ("output", "total", "input")
 MOST_SHOWN = 10
@@ -40,17 +40,6 @@ Metric = Annotated[
     ),
 ]
 Chart = Annotated[Path | None, typer.Option(help="Write the chart: FILE.png, FILE.svg or FILE.html.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Costed:
-    """One config with its costs."""
-
-    component: str
-    hardware: str
-    name: str
-    setup: Setup
-    costs: list[ReleaseCost]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -120,6 +109,7 @@ def cost(
 
 def _derive(work: tuple[str, str, str, Setup, list[Work]], books: tuple[Book, ...], options: CostOptions) -> Costed:
     from baselines.cost.releases import cost_releases
+    from tracker.cli.cost_text import Costed
 
     component, hardware, name, setup, releases = work
     costs = cost_releases(releases, setup, books, options)

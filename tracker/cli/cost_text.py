@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,21 @@ from tracker.cli.output import Column, drop_shared, note, write, write_table
 if TYPE_CHECKING:
     from baselines.cost.books import Rate, Unknown
     from baselines.cost.derived import Figure
-    from baselines.cost.releases import ReleaseCost, View
-    from tracker.cli.cost import Costed
+    from baselines.cost.releases import ReleaseCost, Setup, View
 
 KINDS = ("output", "total", "input")
 SHOWN = ("usd_", "j_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costed:
+    """One config with its costs."""
+
+    component: str
+    hardware: str
+    name: str
+    setup: Setup
+    costs: list[ReleaseCost]
 
 
 def tell(one: Costed, *, first: bool) -> None:
