@@ -17,6 +17,13 @@ MARKER = "TRACKER_ATTEMPT"
 """Environment variable that every process of an attempt inherits; its value is the attempt's folder."""
 
 
+def carrier_variables(index_url: str) -> dict[str, str]:
+    """Return the environment of what carries attempts: this one without our settings, secrets among them."""
+    index = {"PIP_INDEX_URL": index_url, "UV_DEFAULT_INDEX": index_url} if index_url else {}
+    own = {name: value for name, value in os.environ.items() if not name.startswith("TRACKER_")}
+    return {**own, **index, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
 def _stat(pid: int) -> list[str] | None:
     """Return the fields of /proc/PID/stat from the state on; None where there is no such process."""
     try:

@@ -30,7 +30,7 @@ from jobs.executors._engine_record import engine_facts
 from jobs.executors._engine_room import look_at_room
 from jobs.executors._engine_setup import PROGRESS
 from jobs.executors._environments import find_uv
-from jobs.executors._processes import identify, is_alive
+from jobs.executors._processes import carrier_variables, identify, is_alive
 from jobs.measurements import Label
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
@@ -211,7 +211,7 @@ class DockerEngineExecutor:
         return os.posix_spawn(
             sys.executable,
             [sys.executable, "-P", "-m", "jobs.executors._engine_carrier", str(attempt.folder)],
-            self._variables(),
+            carrier_variables(self.find_index()),
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, standard_input, 0),
                 (os.POSIX_SPAWN_OPEN, 1, str(attempt.file("carrier.log")), log, 0o644),
@@ -219,13 +219,6 @@ class DockerEngineExecutor:
             ],
             setsigmask=(),
         )
-
-    def _variables(self) -> dict[str, str]:
-        """Return a carrier's environment: this one without our settings, secrets among them."""
-        index_url = self.find_index()
-        index = {"PIP_INDEX_URL": index_url, "UV_DEFAULT_INDEX": index_url} if index_url else {}
-        own = {name: value for name, value in os.environ.items() if not name.startswith("TRACKER_")}
-        return {**own, **index, "PYTHONPATH": str(Path(__file__).parents[2])}
 
     def _carry_on(self, attempt: Attempt) -> None:
         """Make sure that somebody carries a claimed attempt; give it up where that never lasts."""

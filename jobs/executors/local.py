@@ -19,7 +19,7 @@ from jobs.executors._attempts import Attempt, check_job, check_key, job_to_json,
 from jobs.executors._attempts import replace as replace_file
 from jobs.executors._environments import find_uv
 from jobs.executors._options import check_names, number
-from jobs.executors._processes import end_marked, identify, is_alive, send
+from jobs.executors._processes import carrier_variables, end_marked, identify, is_alive, send
 from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
 __all__ = ["create", "find_uv"]
@@ -141,7 +141,7 @@ class LocalExecutor:
         return os.posix_spawn(
             sys.executable,
             [sys.executable, "-S", "-P", "-m", "jobs.executors._supervisor", str(attempt.folder)],
-            self._variables(),
+            carrier_variables(self.find_index()),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, str(attempt.file("supervisor.log")), log, 0o644),
@@ -149,14 +149,6 @@ class LocalExecutor:
             ],
             setsigmask=(),
         )
-
-    def _variables(self) -> dict[str, str]:
-        """Return the supervisor's environment: this one without our settings, secrets among them."""
-        package_root = str(Path(__file__).parents[2])
-        index_url = self.find_index()
-        index = {"PIP_INDEX_URL": index_url, "UV_DEFAULT_INDEX": index_url} if index_url else {}
-        own = {name: value for name, value in os.environ.items() if not name.startswith("TRACKER_")}
-        return {**own, **index, "PYTHONPATH": package_root}
 
     def _reap(self) -> None:
         """Collect supervisors that have ended, so that none stays as a zombie."""
