@@ -144,6 +144,13 @@ def test_runs_of_two_hosts_survive_the_daemon_each_on_its_engine(hosts: Hosts) -
     assert Counter(row[0] for row in service.ask("SELECT outcome FROM attempt")) == {"ok": 2 * REPEATS}
 
 
+def test_a_first_doctor_looks_at_the_hardware_of_hosts_that_it_reaches_by_ssh(hosts: Hosts) -> None:
+    checks = {one["name"]: one for one in json.loads(hosts.tracker("doctor", "--json"))["items"]}
+    suite = checks["suite engine-in-containers"]
+    assert (suite["state"], "box-a" in suite["found"]) == ("ok", True), suite
+    assert "8x-nvidia-b200" in hosts.tracker("hosts", "list")
+
+
 def test_a_host_that_is_away_is_shown_as_such_and_the_other_one_measures(hosts: Hosts) -> None:
     assert "8x-nvidia-b200" in hosts.tracker("hosts", "check", "box-a")
     hosts.server.kill()

@@ -22,7 +22,7 @@ from alerts.wording import count
 from jobs.environment import capture_host
 from jobs.executors.local import find_uv
 from jobs.suite import Suite, load_suite
-from tracker.app import App, open_app
+from tracker.app import App, open_app, whoami
 from tracker.cli.cluster_check import rehearse_suite
 from tracker.cli.models import missing_models, model_path, require_mounts
 from tracker.cli.serving import listen
@@ -31,6 +31,7 @@ from tracker.cli.starting import cure_engine, find_engine
 from tracker.engines import describe_engine
 from tracker.pipeline.context import CONTAINERS, Place
 from tracker.pipeline.gate import Sighting, look
+from tracker.pipeline.hosts import learn_hardware
 from tracker.pipeline.plan import configs_here, fit_places
 from tracker.pipeline.release_notes import match_releases
 from tracker.pipeline.watch import Watched, source_of, watched_sources
@@ -168,7 +169,7 @@ def check_machine() -> Iterator[Check]:
     if host.gpus:
         yield ok("gpu", ", ".join(f"{gpu.product} (driver {gpu.driver})" for gpu in host.gpus))
     else:
-        yield ok("gpu", f"none ({host.gpu_note or 'none found'}); suites that need one wait for a host that has it")
+        yield ok("gpu", f"none on this machine ({host.gpu_note or 'none found'}); each suite says where it runs")
 
 
 def check_pinning() -> Check:
@@ -261,7 +262,10 @@ def check_other_host(app: App, place: Place) -> Check:
         with app.store.read() as session:
             host, own_runs = standing_of(session, place.host_id, now=now), count_running(session, place.host_id)
         found = describe_engine(app.settings, app.engine_hosts[place.name])
-        health = look(app.context, place, own_runs=own_runs, seen=Sighting(machine=app.look_at(place)))
+        seen = Sighting(machine=app.look_at(place))
+        if place.gpus is None:  # so that the suites are told where they run before anything was started
+            place = learn_hardware(app.context, place, seen, who=whoami())
+        health = look(app.context, place, own_runs=own_runs, seen=seen)
     except PROBLEMS as error:
         cure = "put that right, or correct its entry in the settings; until then it starts nothing, other hosts do"
         return Check(name=name, state="fail", found=str(error), cure=cure)
