@@ -37,6 +37,18 @@ def test_a_command_that_does_not_end_is_given_up_and_its_ssh_ended(login: SshLog
     assert not [line for line in listed.splitlines() if "ssh" in line and line.endswith("sleep 61.5")]
 
 
+def test_a_command_that_prints_without_end_is_given_up_and_its_ssh_ended(login: SshLogin) -> None:
+    with pytest.raises(HostRefused, match="expected at most 16 MB, it printed more"):
+        run(login, ["yes", "endless-61.6"], timeout_s=30)
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert not [line for line in listed.splitlines() if "ssh" in line and line.endswith("yes endless-61.6")]
+
+
+def test_a_long_script_that_is_not_heard_to_its_end_does_not_hang(login: SshLogin) -> None:
+    assert run(login, ["wc", "-c"], script="x" * 300_000).strip() == "300000"
+    assert run(login, ["echo", "deaf"], script="x" * 300_000) == "deaf\n"
+
+
 def test_a_host_without_a_known_key_is_not_logged_in_to(ssh_server: SshServer, tmp_path: Path) -> None:
     (tmp_path / "known").write_text("")
     login = read_login(ssh_server.url, known_hosts=tmp_path / "known", identity=ssh_server.identity)
