@@ -38,6 +38,9 @@ fi
 say end
 """
 """Asks for facts only: nothing is written there."""
+_CONTROL = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What no database, terminal or log should be handed from a machine that may print anything."""
+_FIELD_LIMIT = 300
 _MARK = re.compile(r"^@@tracker@@ (\w+)$", re.MULTILINE)
 
 
@@ -61,7 +64,7 @@ def look_over_ssh(login: SshLogin, *, timeout_s: float = ANSWER_WITHIN_S) -> Mac
 
 def read_machine(text: str) -> Machine:
     """Return what the script printed; what it could not read is None."""
-    pieces = _MARK.split(text)
+    pieces = _MARK.split(_CONTROL.sub(" ", text))
     parts = {name: content.strip("\n") for name, content in zip(pieces[1::2], pieces[2::2], strict=True)}
     smi, trouble = _smi(parts)
     gpu_set = read_answer(smi, trouble, parts.get("topology", ""))
@@ -76,20 +79,20 @@ def read_machine(text: str) -> Machine:
 
 
 def _host(parts: Mapping[str, str], gpu_set: GpuSet, sight: Sight) -> Host:
-    cpuinfo, machine = parts.get("cpuinfo", ""), parts.get("machine", "").strip() or "unknown"
+    cpuinfo, machine = parts.get("cpuinfo", ""), parts.get("machine", "").strip()[:_FIELD_LIMIT] or "unknown"
     name = re.search(r'^PRETTY_NAME="?([^"\n]+)', parts.get("system", ""), re.MULTILINE)
-    memory = re.search(r"^MemTotal:\s*(\d+) kB", parts.get("memory", ""), re.MULTILINE)
-    allowed = parts.get("cores", "").strip()
+    memory = re.search(r"^MemTotal:\s*([0-9]{1,15}) kB", parts.get("memory", ""), re.MULTILINE)
+    allowed = re.fullmatch(r"[0-9]{1,9}", parts.get("cores", "").strip())
     return Host(
-        system=name.group(1) if name else "unknown",
-        kernel=parts.get("kernel", "").strip() or "unknown",
+        system=name.group(1)[:_FIELD_LIMIT] if name else "unknown",
+        kernel=parts.get("kernel", "").strip()[:_FIELD_LIMIT] or "unknown",
         machine=machine,
-        cpu_model=cpu_model(cpuinfo) or machine,
+        cpu_model=(cpu_model(cpuinfo) or machine)[:_FIELD_LIMIT],
         cores_logical=sight.cores,
         cores_physical=cores_physical(cpuinfo),
-        cores_allowed=int(allowed) if allowed.isdecimal() else None,
+        cores_allowed=int(allowed.group()) if allowed else None,
         memory_bytes=int(memory.group(1)) * 1024 if memory else None,
-        governor=parts.get("governor", "").strip() or None,
+        governor=parts.get("governor", "").strip()[:_FIELD_LIMIT] or None,
         turbo=_turbo(parts),
         virtualised=is_virtualised(cpuinfo),
         load_1min=sight.load_1min,
@@ -119,12 +122,12 @@ def _cores(parts: Mapping[str, str]) -> int | None:
 
 def _free_bytes(table: str) -> int | None:
     """Return the fourth column of the one file system that `df -Pk` printed."""
-    match = re.search(r"\s\d+\s+\d+\s+(\d+)\s+\d+%\s", table)
+    match = re.search(r"\s\d+\s+\d+\s+([0-9]{1,15})\s+\d+%\s", table)
     return int(match.group(1)) * 1024 if match else None
 
 
 def _number(text: str) -> float | None:
-    match = re.match(r"\s*(\d+\.\d+)\s", text)
+    match = re.match(r"\s*([0-9]{1,9}\.[0-9]{1,9})\s", text)
     return float(match.group(1)) if match else None
 
 

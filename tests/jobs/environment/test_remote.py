@@ -51,3 +51,20 @@ def test_whatever_a_machine_prints_is_read_or_unknown(text: str, names: list[str
     printed = text + "".join(f"\n@@tracker@@ {name}\n{text}" for name in names)
     machine = read_machine(printed)
     assert machine.host.gpus == ()
+
+
+def test_absurd_numbers_are_unknown_and_odd_characters_are_blanks() -> None:
+    huge = "9" * 5_000
+    parts = {
+        "kernel": "6.1\x00\x1b[31m\r" + "x" * 5_000,
+        "cores": huge,
+        "memory": f"MemTotal: {huge} kB",
+        "disk": f"/dev/a {huge} 1 {huge} 1% /",
+        "load": f"{huge}.0 1",
+        "end": "",
+    }
+    machine = read_machine("".join(f"\n@@tracker@@ {name}\n{text}\n" for name, text in parts.items()))
+    assert machine.host.kernel.startswith("6.1  [31m ")
+    assert len(machine.host.kernel) == 300
+    assert (machine.host.cores_allowed, machine.host.memory_bytes) == (None, None)
+    assert (machine.sight.free_bytes, machine.sight.load_1min) == (None, None)
