@@ -24,6 +24,7 @@ _UNSTATED = frozenset(
 )
 _TROUBLE = frozenset({"gpu is lost", "gpu requires reset", "unknown error", "err!", "insufficient permissions"})
 _LOST = frozenset({"gpu is lost", "gpu requires reset"})
+_DIGITS_LIMIT = 20
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([%A-Za-z]\S*)?")
 _GPU = re.compile(r'<gpu id="([^"]*)">')
 _PROCESS = re.compile(r"<process_info>(.*?)</process_info>", re.DOTALL)
@@ -100,9 +101,12 @@ def named(text: str | None) -> str | None:
 
 
 def quantity(text: str | None) -> tuple[str, str] | None:
-    """Return the digits and the unit of `25.58 W`, the unit empty where there is none; None for anything else."""
+    """Return the digits and the unit of `25.58 W`, the unit empty where there is none; None for anything else.
+
+    More than 20 digits are no measurement of a GPU: they are None too.
+    """
     match = _QUANTITY.fullmatch((text or "").strip())
-    return (match[1], match[2] or "") if match else None
+    return (match[1], match[2] or "") if match and len(match[1]) <= _DIGITS_LIMIT else None
 
 
 def version_in(text: str | None) -> str | None:

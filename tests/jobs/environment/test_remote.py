@@ -68,3 +68,11 @@ def test_absurd_numbers_are_unknown_and_odd_characters_are_blanks() -> None:
     assert len(machine.host.kernel) == 300
     assert (machine.host.cores_allowed, machine.host.memory_bytes) == (None, None)
     assert (machine.sight.free_bytes, machine.sight.load_1min) == (None, None)
+
+
+def test_an_absurd_amount_of_a_gpu_is_unknown_and_the_gpu_is_still_seen() -> None:
+    total = f"<fb_memory_usage><total>{'9' * 5_000} MiB</total></fb_memory_usage>"
+    smi = f'<nvidia_smi_log><gpu id="0"><product_name>H</product_name>{total}</gpu></nvidia_smi_log>'
+    printed = "".join(f"\n@@tracker@@ {n}\n{t}\n" for n, t in {"smi": smi, "smi_code": "0", "end": ""}.items())
+    (gpu,) = read_machine(printed).host.gpus
+    assert (gpu.product, gpu.memory_bytes) == ("H", None)
