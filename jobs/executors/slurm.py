@@ -212,7 +212,7 @@ class SlurmExecutor:
         last = max(jobs, key=lambda job: int(job.id))
         if last.state == "COMPLETED" and not self.arrival.is_overdue(attempt):
             return None
-        return self._give_up(attempt, *self._end_of(last, began=False))
+        return self._give_up(attempt, *self._end_of(attempt, last, began=False))
 
     def _look_at_running(self, attempt: Attempt, claim: Mapping[str, object]) -> JobStatus | None:
         """Return the end of an attempt that a job had taken up, where that job is over."""
@@ -228,11 +228,13 @@ class SlurmExecutor:
             return None
         if job is None:
             return self._settle(attempt, JobOutcome.LOST, f"Slurm does not know job {number_} any more")
-        return self._settle(attempt, *self._end_of(job, began=True))
+        return self._settle(attempt, *self._end_of(attempt, job, began=True))
 
-    def _end_of(self, job: SlurmJob, *, began: bool) -> tuple[JobOutcome, str]:
-        known = job if job.exit_code is not None else self.commands.job(job.id)
-        return end_of(known or job, began=began)
+    def _end_of(self, attempt: Attempt, job: SlurmJob, *, began: bool) -> tuple[JobOutcome, str]:
+        known = job if job.exit_code is not None else self.commands.job(job.id) or job
+        outcome, detail = end_of(known, began=began)
+        by_us = outcome is JobOutcome.CANCELLED and attempt.file("cancel").exists()
+        return outcome, "cancelled" if by_us else detail
 
     def _submit_again(self, attempt: Attempt) -> None:
         order = read(attempt.file("job.json"))

@@ -39,6 +39,18 @@ def test_a_job_cancelled_by_hand_is_cancelled(
     assert "cancelled in Slurm" in status.detail
 
 
+def test_a_job_that_a_service_cancelled_before_it_went_is_not_somebody_elses_doing(
+    make_slurm: Callable[..., Executor], shared_cluster: Cluster, job: Job, ended: Ended, until: Until, folder: Path
+) -> None:
+    executor = make_slurm(options=["--begin=now+1hour"])
+    executor.start(job("left", WRITES))
+    until(lambda: executor.poll("left").detail.startswith("in Slurm's queue"), "the job in the queue")
+    attempt = Attempt(folder.resolve() / "left")
+    attempt.file("cancel").touch()
+    shared_cluster.ask("scancel", attempt.file("submitted.txt").read_text().split()[0])
+    assert ended(executor, "left").detail == "cancelled"
+
+
 def test_a_job_that_waits_longer_than_its_limit_is_taken_out_of_the_queue(
     make_slurm: Callable[..., Executor], shared_cluster: Cluster, job: Job, ended: Ended, nothing_left: None
 ) -> None:
