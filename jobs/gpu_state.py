@@ -13,6 +13,7 @@ from itertools import pairwise
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from jobs.errors import Refused
+from jobs.foreign_text import cut_field
 
 ROOT = "<nvidia_smi_log"
 _END = "</nvidia_smi_log>"
@@ -95,8 +96,8 @@ def stated(text: str | None) -> str | None:
 
 
 def named(text: str | None) -> str | None:
-    """Return a text that names something; None where there is none or the driver tells of trouble instead."""
-    plain = stated(text)
+    """Return a text that names something, at most 300 characters of it; None where there is none, or of trouble."""
+    plain = stated(cut_field(text or ""))
     return None if plain is None or plain.strip("[]").lower() in _TROUBLE else plain
 
 
@@ -111,7 +112,7 @@ def quantity(text: str | None) -> tuple[str, str] | None:
 
 def version_in(text: str | None) -> str | None:
     """Return the version that a text starts with; None for a note such as `Deprecated, see ...`."""
-    match = _VERSION.fullmatch((text or "").strip())
+    match = _VERSION.fullmatch(cut_field(text or ""))
     return match[1] if match else None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from jobs.environment.gpus import NO_DRIVER, GpuSet, read_answer
 from jobs.environment.health import Sight
 from jobs.environment.host import Host, cores_physical, cpu_model, is_virtualised
+from jobs.foreign_text import LONGEST_FIELD, blank_unseen
 from jobs.ssh import SshLogin, run
 
 ANSWER_WITHIN_S = 12.0
@@ -38,9 +39,6 @@ fi
 say end
 """
 """Asks for facts only: nothing is written there."""
-_CONTROL = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""What no database, terminal or log should be handed from a machine that may print anything."""
-_FIELD_LIMIT = 300
 _MARK = re.compile(r"^@@tracker@@ (\w+)$", re.MULTILINE)
 
 
@@ -64,7 +62,7 @@ def look_over_ssh(login: SshLogin, *, timeout_s: float = ANSWER_WITHIN_S) -> Mac
 
 def read_machine(text: str) -> Machine:
     """Return what the script printed; what it could not read is None."""
-    pieces = _MARK.split(_CONTROL.sub(" ", text))
+    pieces = _MARK.split(blank_unseen(text))
     parts = {name: content.strip("\n") for name, content in zip(pieces[1::2], pieces[2::2], strict=True)}
     smi, trouble = _smi(parts)
     gpu_set = read_answer(smi, trouble, parts.get("topology", ""))
@@ -79,20 +77,20 @@ def read_machine(text: str) -> Machine:
 
 
 def _host(parts: Mapping[str, str], gpu_set: GpuSet, sight: Sight) -> Host:
-    cpuinfo, machine = parts.get("cpuinfo", ""), parts.get("machine", "").strip()[:_FIELD_LIMIT] or "unknown"
+    cpuinfo, machine = parts.get("cpuinfo", ""), parts.get("machine", "").strip()[:LONGEST_FIELD] or "unknown"
     name = re.search(r'^PRETTY_NAME="?([^"\n]+)', parts.get("system", ""), re.MULTILINE)
     memory = re.search(r"^MemTotal:\s*([0-9]{1,15}) kB", parts.get("memory", ""), re.MULTILINE)
     allowed = re.fullmatch(r"[0-9]{1,9}", parts.get("cores", "").strip())
     return Host(
-        system=name.group(1)[:_FIELD_LIMIT] if name else "unknown",
-        kernel=parts.get("kernel", "").strip()[:_FIELD_LIMIT] or "unknown",
+        system=name.group(1)[:LONGEST_FIELD] if name else "unknown",
+        kernel=parts.get("kernel", "").strip()[:LONGEST_FIELD] or "unknown",
         machine=machine,
-        cpu_model=(cpu_model(cpuinfo) or machine)[:_FIELD_LIMIT],
+        cpu_model=(cpu_model(cpuinfo) or machine)[:LONGEST_FIELD],
         cores_logical=sight.cores,
         cores_physical=cores_physical(cpuinfo),
         cores_allowed=int(allowed.group()) if allowed else None,
         memory_bytes=int(memory.group(1)) * 1024 if memory else None,
-        governor=parts.get("governor", "").strip()[:_FIELD_LIMIT] or None,
+        governor=parts.get("governor", "").strip()[:LONGEST_FIELD] or None,
         turbo=_turbo(parts),
         virtualised=is_virtualised(cpuinfo),
         load_1min=sight.load_1min,

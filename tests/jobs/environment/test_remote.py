@@ -76,3 +76,12 @@ def test_an_absurd_amount_of_a_gpu_is_unknown_and_the_gpu_is_still_seen() -> Non
     printed = "".join(f"\n@@tracker@@ {n}\n{t}\n" for n, t in {"smi": smi, "smi_code": "0", "end": ""}.items())
     (gpu,) = read_machine(printed).host.gpus
     assert (gpu.product, gpu.memory_bytes) == ("H", None)
+
+
+def test_names_of_gpus_are_cut_and_hold_nothing_unseen_also_where_the_xml_writes_it_as_a_number() -> None:
+    name = "H\u202e1\u200b&#x202e;&#8203;&#10;&#xE000;" + "x" * 10_000
+    smi = f'<nvidia_smi_log><gpu id="0"><product_name>{name}</product_name></gpu></nvidia_smi_log>'
+    parts = {"smi": smi, "smi_code": "0", "system": 'PRETTY_NAME="a\u2066b"', "end": ""}
+    host = read_machine("".join(f"\n@@tracker@@ {n}\n{t}\n" for n, t in parts.items())).host
+    assert host.gpus[0].product == ("H 1     " + "x" * 300)[:300]
+    assert host.system == "a b"

@@ -119,3 +119,16 @@ def test_a_host_elsewhere_shows_its_engine_whether_it_answers_and_since_when_not
     assert "It starts nothing: host bench-1 is away since" in get(client, "/hosts/bench-1")
     item = client.get("/api/v1/hosts").json()["items"][0]
     assert (item["state"], item["reach"], item["engine"]) == ("away", "away", "ssh://bench@bench-1")
+
+
+def test_what_a_machine_says_of_itself_is_text_on_the_pages_and_nothing_else(
+    client: Client, app: App, seeded: Seeded
+) -> None:
+    evil = "<script>alert(1)</script>&"
+    health = {**HEALTH, "findings": [{"name": evil, "state": "refused", "found": evil, "wanted": evil}]}
+    with app.store.write() as session:
+        values = {"health": json.dumps(health), "health_at": NOW, "away_why": evil, "away_since": NOW, "engine": evil}
+        session.execute(update(HostRow).values(**values))
+    for page in (get(client, "/hosts"), get(client, "/hosts/bench-1")):
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in page
