@@ -24,7 +24,7 @@ from jobs.measurements import Label
 from jobs.protocols import Executor, ReleaseSource
 from jobs.suite import find_suite
 from tracker.clock import Clock, SystemClock
-from tracker.engines import EngineHost, engine_options, look_at_host, other_hosts
+from tracker.engines import EngineHost, engine_options, look_at_host, name_engine, other_hosts
 from tracker.errors import UserError
 from tracker.pipeline import requests
 from tracker.pipeline.context import CONTAINERS, Context, NotesSource, Place, place_of
@@ -36,6 +36,7 @@ from tracker.setting_tables import ReleaseNotesSettings
 from tracker.settings import Settings, load_settings
 from tracker.store import hosts, standing, tokens
 from tracker.store.engine import Store, open_store
+from tracker.twins import THIS_MACHINE, Twins
 
 FULL_BELOW_BYTES = 10_000_000
 """With less room than this on the disk of the home folder, the store may fail to be written any moment."""
@@ -140,7 +141,17 @@ class App:
 
         JobsError where nothing does.
         """
-        return look_at_host(self.engine_hosts[place.name], whole=whole)
+        seen = look_at_host(self.engine_hosts[place.name], whole=whole)
+        if whole and len(self._twins.names) > 1:
+            self._twins.check(place.name)
+        return seen
+
+    @cached_property
+    def _twins(self) -> Twins:
+        docker = {name: host.settings for name, host in self.engine_hosts.items()}
+        if self.settings.docker.hosts and self.place.containers:
+            docker = {THIS_MACHINE: self.settings.docker, **docker}
+        return Twins(ask=lambda name: name_engine(docker[name]), names=tuple(docker))
 
     def find_suite(self, name: str) -> Path:
         """Return the file of the suite with this name; UserError with the near match."""

@@ -112,6 +112,14 @@ def look_at_host(host: EngineHost, *, whole: bool) -> Machine | None:
     return look_over_ssh(login, timeout_s=ANSWER_WITHIN_S)
 
 
+def name_engine(settings: DockerSettings) -> str:
+    """Return what an engine calls itself, empty where it does not say; JobsError where it does not answer."""
+    from jobs.executors import docker_engine
+
+    files = {name: _path(getattr(settings, name)) for name in _FILES}
+    return docker_engine.name_engine({"engine": settings.engine, **files}, within_s=ANSWER_WITHIN_S)
+
+
 def _path(file: Path | None) -> str | None:
     return str(file.expanduser()) if file else None
 

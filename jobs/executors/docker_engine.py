@@ -102,6 +102,19 @@ def ask_engine(options: Mapping[str, object], *, within_s: float) -> None:
         engine.version()
 
 
+def name_engine(options: Mapping[str, object], *, within_s: float) -> str:
+    """Return what an engine calls itself, for good; empty for Podman, which takes a new name at each question.
+
+    The name of its machine is part of it, as copies of one machine keep its engine's. TryLater where none answers.
+    """
+    with closing(connect(read_options(options, uv=None).address)) as engine:
+        engine.client.timeout = httpx.Timeout(within_s)
+        version = engine.version()
+        info = engine.info() if engine_facts(version, {})["engine"] == "docker" else {}
+    name, machine = info.get("ID"), info.get("Name")
+    return f"{name} {machine}"[:300] if name and machine else ""
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class DockerEngineExecutor:
     """See `jobs.protocols.Executor`. All it knows is in its folder and in the engine, so any process may take over."""
