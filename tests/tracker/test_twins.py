@@ -67,7 +67,7 @@ def test_a_host_whose_engine_is_that_of_one_before_it_is_away_with_that_reason(
 def test_the_engine_of_this_machine_comes_first_and_engines_without_a_name_are_no_twins():
     names = {THIS_MACHINE: "a", "x": "a", "y": "", "z": ""}
     twins = Twins(ask=names.__getitem__, names=tuple(names))
-    with pytest.raises(TryLater, match="x is the same engine as docker.engine, which is this machine: remove"):
+    with pytest.raises(TryLater, match=r"x is the same engine as docker\.engine, which is this machine: remove"):
         twins.check("x")
     twins.check("y")
     twins.check("z")

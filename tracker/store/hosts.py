@@ -96,11 +96,16 @@ def count_running(session: Session, host_id: int) -> int:
 def serve_host(
     session: Session, *, slug: str, engine: str, served_by: str, unknown_class: Callable[[], int], now: datetime
 ) -> None:
-    """Keep that a service reaches a host, which is made on first sight; where it listens is brought up to date."""
+    """Keep that a service reaches a host, which is made on first sight; where it listens is brought up to date.
+
+    At another address than before may be another machine: what one has that tells it itself, by ssh, is unknown again.
+    """
     row = session.exec(select(HostRow).where(HostRow.slug == slug)).first()
     if row is None:
         row = session.get_one(HostRow, first_seen_host(session, slug=slug, hardware_class_id=unknown_class(), now=now))
     if row.engine != engine:
+        if engine.startswith("ssh://") and (row.engine or row.away_why == NOT_IN_SETTINGS):
+            row.hardware_class_id = unknown_class()
         row.engine, row.answered_at, row.away_since, row.away_why = engine, None, None, ""
         audit.record(session, at=now, who=served_by, event="host:engine", subject=slug, engine=engine)
     row.served_by, row.seen_at = served_by, now

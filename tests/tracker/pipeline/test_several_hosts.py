@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tracker.pipeline.execute import advance, put_back, recover
 from tracker.pipeline.hosts import add_host, look_at_others, look_there, place_named
 from tracker.pipeline.plan import plan
 from tracker.pipeline.requests import trigger
+from tracker.store import hosts as store_hosts
 from tracker.store import standing
 from tracker.store.tables import AttemptRow, HardwareClassRow, HostRow, RunRow, SeriesRow
 from tracker.store.views.hosts import list_hosts
@@ -273,3 +275,36 @@ def test_local_runs_stay_on_this_machine_whatever_hosts_there_are(make_service: 
     service.go()
     assert set(hosts_of(service)) == {"here"}
     assert set(slugs(service, SeriesRow)) == {"cpu-2"}
+
+
+def test_a_host_at_another_address_is_looked_at_anew_before_anything_starts_there(hosts: Service):
+    hosts.look()
+    with hosts.store.write() as session:
+        for address in ("ssh://a@old/", "ssh://a@new/"):
+            unknown = partial(store_hosts.unknown_class, session, "box-a")
+            now = hosts.clock.now()
+            store_hosts.serve_host(
+                session, slug="box-a", engine=address, served_by="here", unknown_class=unknown, now=now
+            )
+    hosts.sights["box-a"] = machine("NVIDIA GB300")
+    assert advance(hosts.context) >= 0
+    assert "box-a" not in hosts_of(hosts)
+
+    assert look_at_others(hosts.context) == 1
+    assert place_named(hosts.context, "box-a").gpus == ("NVIDIA GB300",) * 8  # type: ignore[union-attr]
+    plan(hosts.context, "thing")
+    for _ in range(4 * REPEATS):
+        advance(hosts.context)
+    assert slugs(hosts, RunRow)["8x-nvidia-gb300"] == REPEATS
+    assert Counter(hosts.run_states())["queued"] == REPEATS
+
+
+def test_of_two_hosts_of_one_class_the_other_takes_all_while_one_is_cordoned(hosts: Service):
+    hosts.sights["box-b"] = machine("NVIDIA B200")
+    look_there(hosts.context, place_named(hosts.context, "box-b") or hosts.place, who="ann")
+    hosts.look()
+    with hosts.store.write() as session:
+        standing.set_state(session, "box-a", standing.CORDONED, why="lent", who="ann", now=hosts.clock.now())
+    hosts.measure()
+    assert set(hosts_of(hosts)) == {"box-b"}
+    assert set(hosts.run_states()) == {"measured"}
