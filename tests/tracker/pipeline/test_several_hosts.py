@@ -26,7 +26,8 @@ from tracker.pipeline.requests import trigger
 from tracker.store import hosts as store_hosts
 from tracker.store import standing
 from tracker.store.tables import AttemptRow, HardwareClassRow, HostRow, RunRow, SeriesRow
-from tracker.store.views.hosts import list_hosts
+from tracker.store.views.hosts import list_hosts, why_waiting
+from tracker.store.views.runs import list_runs
 
 CONTAINERS = SUITE.replace('executor = "local"', 'executor = "docker_engine"')
 AWAY = TryLater("box-a does not answer: connection refused")
@@ -296,7 +297,10 @@ def test_a_host_at_another_address_is_looked_at_anew_before_anything_starts_ther
     for _ in range(4 * REPEATS):
         advance(hosts.context)
     assert slugs(hosts, RunRow)["8x-nvidia-gb300"] == REPEATS
-    assert Counter(hosts.run_states())["queued"] == REPEATS
+    with hosts.store.read() as session:
+        waiting = list_runs(session, state="queued").items
+        reasons = [why_waiting(session, run, now=hosts.clock.now()) for run in waiting]
+    assert reasons == ["no host has 8x-nvidia-b200 now; it waits until one has, or is cancelled"] * REPEATS
 
 
 def test_of_two_hosts_of_one_class_the_other_takes_all_while_one_is_cordoned(hosts: Service):

@@ -158,6 +158,8 @@ def why_waiting(session: Session, run: RunItem, *, now: datetime) -> str | None:
     if run.state != "queued":
         return None
     hosts = [one for one in list_hosts(session, now=now) if one.hardware == run.hardware]
+    if not hosts:
+        return f"no host has {run.hardware} now; it waits until one has, or is cancelled"
     if any(one.obstacle is None and one.health_at is not None for one in hosts):
         return None
     return "; ".join(one.obstacle for one in hosts if one.obstacle) or None
