@@ -22,7 +22,7 @@ from tracker.errors import UserError
 from tracker.pipeline.execute import advance, put_back, recover
 from tracker.pipeline.hosts import add_host, look_at_others, look_there, place_named
 from tracker.pipeline.plan import plan
-from tracker.pipeline.requests import trigger
+from tracker.pipeline.requests import cancel, trigger
 from tracker.store import hosts as store_hosts
 from tracker.store import standing
 from tracker.store.tables import AttemptRow, HardwareClassRow, HostRow, RunRow, SeriesRow
@@ -312,3 +312,25 @@ def test_of_two_hosts_of_one_class_the_other_takes_all_while_one_is_cordoned(hos
     hosts.measure()
     assert set(hosts_of(hosts)) == {"box-b"}
     assert set(hosts.run_states()) == {"measured"}
+
+
+def test_a_run_that_is_cancelled_while_its_host_is_away_is_ended_when_it_is_back_and_not_tried_again(hosts: Service):
+    hosts.look()
+    hosts.executors["box-a"].hold_all = True
+    advance(hosts.context)
+    (key,) = hosts_of(hosts)["box-a"]
+    row = next(row for row in hosts.rows(AttemptRow) if row.key == key)
+    name = next(run.public_id for run in hosts.rows(RunRow) if run.id == row.run_id)
+    end, executor = hosts.executors["box-a"].cancel, hosts.executors["box-a"]
+
+    def away(_: str) -> None:
+        raise AWAY
+
+    executor.cancel = away  # type: ignore[method-assign]
+    cancel(hosts.context, name, who="ann")
+    advance(hosts.context)
+    assert next(run.state for run in hosts.rows(RunRow) if run.public_id == name) == "running"
+    executor.cancel, executor.hold_all = end, False  # type: ignore[method-assign]
+    advance(hosts.context)
+    found = next(run for run in hosts.rows(RunRow) if run.public_id == name)
+    assert (found.state, found.reason) == ("cancelled", "cancelled by ann")
