@@ -83,3 +83,18 @@ def test_an_engine_that_is_away_holds_up_no_other():
     twins.check("b")
     with pytest.raises(TryLater, match="c is the same engine as b"):
         twins.check("c")
+
+
+def test_all_forty_engines_are_asked_at_once():
+    together = threading.Barrier(40)
+
+    def ask(name: str) -> str:
+        if name not in answered:
+            answered.add(name)
+            together.wait(timeout=20)
+        return name
+
+    answered: set[str] = set()
+    names = tuple(str(number) for number in range(40))
+    Twins(ask=ask, names=names).check("39")
+    assert answered == set(names)
