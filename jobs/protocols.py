@@ -174,6 +174,10 @@ class JobOutcome(StrEnum):
     LOST = "lost"
 
 
+CALLED_OFF = "cancelled"
+"""The detail of an attempt that `cancel` ended; one that somebody else cancelled has another."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStatus:
     """One look at an attempt; `outcome` is set exactly when the state is ended."""

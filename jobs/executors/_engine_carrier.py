@@ -44,7 +44,7 @@ from jobs.executors._engine_setup import (
 from jobs.executors._guard import become_subreaper, end_descendants
 from jobs.executors._preparation import installer_variables
 from jobs.executors._processes import MARKER, identify
-from jobs.protocols import JobOutcome, JobSpec
+from jobs.protocols import CALLED_OFF, JobOutcome, JobSpec
 from jobs.ssh import close_tunnels
 
 EXECUTOR = "docker_engine"
@@ -65,7 +65,7 @@ class Stop:
     def check(self) -> None:
         """Raise Ended where it is to end now."""
         if self.attempt.file("cancel").exists():
-            raise Ended(JobOutcome.CANCELLED, "cancelled")
+            raise Ended(JobOutcome.CANCELLED, CALLED_OFF)
         if time.monotonic() > self.deadline:
             raise setup_too_late(self.attempt.file("setup.log"), self.limit_s)
 

@@ -43,7 +43,7 @@ from jobs.executors._slurm_ranks import (
     variables_of_all,
 )
 from jobs.executors._supervisor import outcome_of
-from jobs.protocols import JobOutcome, JobSpec
+from jobs.protocols import CALLED_OFF, JobOutcome, JobSpec
 
 _ORDER_WITHIN_S = 30.0
 _LOOK_EVERY_S = 0.5
@@ -75,7 +75,7 @@ class _Watch:
         if self.told or now >= self._next_look:
             self._next_look = now + _LOOK_EVERY_S
             if self.attempt.file("cancel").exists():
-                raise Ended(JobOutcome.CANCELLED, "cancelled")
+                raise Ended(JobOutcome.CANCELLED, CALLED_OFF)
             if self.told or self.attempt.file("status.json").exists():
                 raise _Told
         if now >= self._next_beat:

@@ -28,7 +28,7 @@ from jobs.executors._guard import become_subreaper, end_descendants
 from jobs.executors._preparation import Prepared, installer_variables, prepare
 from jobs.executors._processes import MARKER, identify
 from jobs.executors._program import run_program
-from jobs.protocols import JobOutcome, JobSpec
+from jobs.protocols import CALLED_OFF, JobOutcome, JobSpec
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ def _measure(attempt: Attempt, job: JobSpec, prepared: Prepared, order: Mapping[
 def _stopped(attempt: Attempt) -> Ended:
     """Return the end of an attempt whose supervisor was told to stop: by `cancel`, or by the machine."""
     if attempt.file("cancel").exists():
-        return Ended(JobOutcome.CANCELLED, "cancelled")
+        return Ended(JobOutcome.CANCELLED, CALLED_OFF)
     return Ended(JobOutcome.LOST, "its supervisor was told to stop (SIGTERM), as when a machine shuts down")
 
 

@@ -32,7 +32,7 @@ from jobs.executors._engine_setup import PROGRESS
 from jobs.executors._environments import find_uv
 from jobs.executors._processes import carrier_variables, identify, is_alive
 from jobs.measurements import Label
-from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+from jobs.protocols import CALLED_OFF, Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
 _CANCEL_WITHIN_S = 15.0
 _ASKED_AGAIN_WITHIN_S = 0.5
@@ -162,7 +162,7 @@ class DockerEngineExecutor:
         return self._attempt(key).outputs()
 
     def cancel(self, key: str) -> None:
-        self._end(self._attempt(key), JobOutcome.CANCELLED, "cancelled")
+        self._end(self._attempt(key), JobOutcome.CANCELLED, CALLED_OFF)
 
     def abandon(self, key: str) -> None:
         self._end(self._attempt(key), JobOutcome.LOST, "abandoned before it was started")

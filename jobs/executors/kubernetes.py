@@ -29,7 +29,7 @@ from jobs.executors._kubernetes_manifest import ATTEMPT_NOTE, HOME_LABEL, home_l
 from jobs.executors._kubernetes_options import KubernetesOptions, read_options
 from jobs.executors._kubernetes_outcome import judge, pod_record, with_log_as_result
 from jobs.executors._kubernetes_report import Report, read_report
-from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+from jobs.protocols import CALLED_OFF, Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
 _CANCEL_WITHIN_S = 20.0
 _ENCODED = 1.5
@@ -100,7 +100,7 @@ class KubernetesExecutor:
         return self._attempt(key).outputs()
 
     def cancel(self, key: str) -> None:
-        self._end(self._attempt(key), JobOutcome.CANCELLED, "cancelled")
+        self._end(self._attempt(key), JobOutcome.CANCELLED, CALLED_OFF)
 
     def abandon(self, key: str) -> None:
         self._end(self._attempt(key), JobOutcome.LOST, "abandoned before it was started")

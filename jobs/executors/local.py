@@ -20,7 +20,7 @@ from jobs.executors._attempts import replace as replace_file
 from jobs.executors._environments import find_uv
 from jobs.executors._options import check_names, number
 from jobs.executors._processes import carrier_variables, end_marked, identify, is_alive, send
-from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+from jobs.protocols import CALLED_OFF, Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
 __all__ = ["create", "find_uv"]
 
@@ -106,7 +106,7 @@ class LocalExecutor:
         return self._attempt(key).outputs()
 
     def cancel(self, key: str) -> None:
-        self._end(self._attempt(key), JobOutcome.CANCELLED, "cancelled")
+        self._end(self._attempt(key), JobOutcome.CANCELLED, CALLED_OFF)
 
     def abandon(self, key: str) -> None:
         self._end(self._attempt(key), JobOutcome.LOST, "abandoned before it was started")

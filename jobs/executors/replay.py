@@ -23,7 +23,7 @@ from jobs.executors._attempts import (
     write_once,
 )
 from jobs.executors._options import check_names, number
-from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+from jobs.protocols import CALLED_OFF, Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 from jobs.recordings import read_recordings
 
 CONFIG_VARIABLE = "BENCHMARK_CONFIG"
@@ -191,7 +191,7 @@ class ReplayExecutor:
         return self._attempt(key).outputs()
 
     def cancel(self, key: str) -> None:
-        self._end(self._attempt(key), JobOutcome.CANCELLED, "cancelled")
+        self._end(self._attempt(key), JobOutcome.CANCELLED, CALLED_OFF)
 
     def abandon(self, key: str) -> None:
         self._end(self._attempt(key), JobOutcome.LOST, "abandoned before it was started")

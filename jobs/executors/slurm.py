@@ -21,7 +21,7 @@ from jobs.executors._slurm_ends import HOPELESS, at_work, end_of, given_up, in_q
 from jobs.executors._slurm_files import Arrival
 from jobs.executors._slurm_options import SlurmOptions, check_launcher, read_options, sbatch_options
 from jobs.executors._slurm_orders import JobNames, is_ours, job_variables, locked_submission, order_of, script_of
-from jobs.protocols import Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
+from jobs.protocols import CALLED_OFF, Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
 
 SEVERAL_NODES = True
 """This executor starts the ranks of `[run.nodes]`."""
@@ -128,7 +128,7 @@ class SlurmExecutor:
         return self._attempt(key).outputs()
 
     def cancel(self, key: str) -> None:
-        self._end(self._attempt(key), JobOutcome.CANCELLED, "cancelled")
+        self._end(self._attempt(key), JobOutcome.CANCELLED, CALLED_OFF)
 
     def abandon(self, key: str) -> None:
         self._end(self._attempt(key), JobOutcome.LOST, "abandoned before it was started")
@@ -234,7 +234,7 @@ class SlurmExecutor:
         known = job if job.exit_code is not None else self.commands.job(job.id) or job
         outcome, detail = end_of(known, began=began)
         by_us = outcome is JobOutcome.CANCELLED and attempt.file("cancel").exists()
-        return outcome, "cancelled" if by_us else detail
+        return outcome, CALLED_OFF if by_us else detail
 
     def _submit_again(self, attempt: Attempt) -> None:
         order = read(attempt.file("job.json"))

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from jobs.errors import JobsError, TryLater, UserError
-from jobs.protocols import Executor, JobOutcome, JobOutput, JobState, JobStatus
+from jobs.protocols import CALLED_OFF, Executor, JobOutcome, JobOutput, JobState, JobStatus
 from tracker.logs import EventLog
 from tracker.pipeline.context import Context, Place
 from tracker.pipeline.environments import keep_environment
@@ -231,7 +231,7 @@ def _end(context: Context, claim: Claim, status: JobStatus, outputs: Sequence[Jo
         not_before = context.clock.now() + retry_wait(claim.failures)
         which = f"attempt {next_try} of {context.settings.max_attempts}"
         state, reason = "queued", f"tried again at {not_before:%H:%M:%S} UTC ({which}) after: {status.detail}"
-    elif outcome is JobOutcome.CANCELLED and not claim.cancel_requested_by and status.detail == "cancelled":
+    elif outcome is JobOutcome.CANCELLED and not claim.cancel_requested_by and status.detail == CALLED_OFF:
         _record(context, claim, outcome, STOPPED, status=status, outputs=outputs, state="queued", reason="")
         return  # an earlier life asked for that as it stopped, and did not see it done
     elif claim.cancel_requested_by and outcome is JobOutcome.CANCELLED:

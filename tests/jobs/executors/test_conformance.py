@@ -12,7 +12,7 @@ import pytest
 
 from jobs.errors import UserError
 from jobs.executors import docker_engine, kubernetes, local, replay, slurm
-from jobs.protocols import Executor, JobOutcome, JobSpec, JobState, JobStatus
+from jobs.protocols import CALLED_OFF, Executor, JobOutcome, JobSpec, JobState, JobStatus
 from tests.fakes.podman import Podman
 from tests.fakes.ssh_server import SshServer
 
@@ -240,6 +240,7 @@ def test_a_running_attempt_can_be_cancelled_and_is_ended_when_cancel_returns(
     _running(executor, case.endless.key, until)
     executor.cancel(case.endless.key)
     assert executor.poll(case.endless.key).outcome is JobOutcome.CANCELLED
+    assert executor.poll(case.endless.key).detail == CALLED_OFF
     assert case.make_endless().poll(case.endless.key).outcome is JobOutcome.CANCELLED
 
 
