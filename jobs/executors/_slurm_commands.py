@@ -92,22 +92,7 @@ class SlurmCommands:
 
     def rehearse(self, words: Sequence[str]) -> str:
         """Return where and when Slurm would start a job with these options; UserError where it would refuse it."""
-        program = self._program("sbatch")
-        try:
-            done = subprocess.run(
-                [program, "--test-only", *words, "--wrap", "true"],
-                env={**passed_on(os.environ), "LC_ALL": "C", **self._conf()},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=self.within_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise TryLater(f"sbatch did not answer within {self.within_s:g} s; is slurmctld busy?") from None
-        except OSError as error:
-            raise _not_started(program, error) from error
+        done = self._call("sbatch", self._program("sbatch"), ["--test-only", *words, "--wrap", "true"])
         if done.returncode != 0:
             raise _refusal(done.returncode, done.stderr.strip())
         return re.sub(r"^Job \d+ ", "a job ", _reason(0, done.stderr))
@@ -167,8 +152,20 @@ class SlurmCommands:
             program = self._program(command)
         except UserError as error:
             raise (_NoAccounting if command == "sacct" else TryLater)(str(error)) from error
+        done = self._call(command, program, words)
+        said = done.stderr.strip()
+        if done.returncode != 0:
+            if command == "sacct" and _NO_ACCOUNTING.search(said):
+                raise _NoAccounting(said)
+            if _NO_SUCH_JOB.search(said):
+                raise _NoSuchJob(said)
+            raise TryLater(f"Slurm does not answer {command}: {_reason(done.returncode, said)}")
+        return done.stdout
+
+    def _call(self, command: str, program: str, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Return how a command ended; TryLater where it does not in time, or cannot be started now."""
         try:
-            done = subprocess.run(
+            return subprocess.run(
                 [program, *words],
                 env={**passed_on(os.environ), "LC_ALL": "C", **self._conf()},
                 stdin=subprocess.DEVNULL,
@@ -182,14 +179,6 @@ class SlurmCommands:
             raise TryLater(f"{command} did not answer within {self.within_s:g} s; is slurmctld busy?") from None
         except OSError as error:
             raise _not_started(program, error) from error
-        said = done.stderr.strip()
-        if done.returncode != 0:
-            if command == "sacct" and _NO_ACCOUNTING.search(said):
-                raise _NoAccounting(said)
-            if _NO_SUCH_JOB.search(said):
-                raise _NoSuchJob(said)
-            raise TryLater(f"Slurm does not answer {command}: {_reason(done.returncode, said)}")
-        return done.stdout
 
     def _program(self, command: str) -> str:
         found = shutil.which(command, path=self.folder or None)
