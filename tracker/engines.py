@@ -74,7 +74,7 @@ def engine_options(
     given = docker.model_dump(exclude={"mounts", "secrets", "hosts", *_FILES})
     return {
         **given,
-        **{name: _path(getattr(docker, name)) for name in _FILES},
+        **_files_of(docker),
         "host": host.name if host else "",
         "hardware": hardware,
         "mounts": {target: str(source) for target, source in docker.mounts.items()},
@@ -94,15 +94,14 @@ def describe_engine(settings: Settings, host: EngineHost | None = None) -> str:
 def look_at_host(host: EngineHost, *, whole: bool) -> Machine | None:
     """Return what is seen of another host now, by ssh; None where only its engine answers, or is asked (not `whole`).
 
-    JobsError where nothing does.
-    Takes seconds at most: a host that does not answer in time is away.
+    Takes seconds at most: a host that does not answer in time is away. JobsError where nothing answers.
     """
     from jobs.executors.docker_engine import ask_engine
 
-    files = {name: _path(getattr(host.settings, name)) for name in _FILES}
-    ask_engine({"engine": host.settings.engine, **files}, within_s=ANSWER_WITHIN_S)
+    ask_engine({"engine": host.settings.engine, **_files_of(host.settings)}, within_s=ANSWER_WITHIN_S)
     if not (whole and host.is_ssh):
         return None
+    files = _files_of(host.settings)
     known, identity = files["known_hosts"], files["identity"]
     login = read_login(
         host.settings.engine,
@@ -116,12 +115,13 @@ def name_engine(settings: DockerSettings) -> str:
     """Return what an engine calls itself, empty where it does not say; JobsError where it does not answer."""
     from jobs.executors import docker_engine
 
-    files = {name: _path(getattr(settings, name)) for name in _FILES}
-    return docker_engine.name_engine({"engine": settings.engine, **files}, within_s=ANSWER_WITHIN_S)
+    return docker_engine.name_engine({"engine": settings.engine, **_files_of(settings)}, within_s=ANSWER_WITHIN_S)
 
 
-def _path(file: Path | None) -> str | None:
-    return str(file.expanduser()) if file else None
+def _files_of(docker: DockerSettings) -> dict[str, str | None]:
+    """Return the files that prove who is who to an engine, by name; None where there is none."""
+    given = {name: getattr(docker, name) for name in _FILES}
+    return {name: str(file.expanduser()) if file else None for name, file in given.items()}
 
 
 def _secret(name: str) -> str:
