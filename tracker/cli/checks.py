@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import platform
-import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,11 +13,10 @@ import alerts.errors
 import jobs.errors
 import tracker.errors
 from alerts.wording import count
-from jobs.environment import capture_host
-from jobs.executors.local import find_uv
 from jobs.suite import Suite, load_suite
 from tracker.app import App, open_app, whoami
 from tracker.cli.cluster_check import rehearse_suite
+from tracker.cli.machine_checks import Check, check_this_machine, ok
 from tracker.cli.models import missing_models, model_path, require_mounts
 from tracker.cli.serving import listen
 from tracker.cli.slack_check import check_token
@@ -48,29 +41,12 @@ PROBLEMS = (
     alerts.errors.AlertsError,
     OSError,
 )
-PROBE_BYTES = 65536
-LEAST_FREE_BYTES, ENOUGH_FREE_BYTES = 1_000_000_000, 5_000_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """What was looked at, what was found, and what to do about it."""
-
-    name: str
-    state: str
-    found: str
-    cure: str = ""
-
-
-def ok(name: str, found: str) -> Check:
-    """Return a check that found nothing wrong."""
-    return Check(name=name, state="ok", found=found)
 
 
 def check_all(tell: Callable[[str], None]) -> list[Check]:
     """Return all checks; `tell` hears of what may take a while."""
     home = home_folder()
-    checks = [check_python(), *check_installer(), check_home(home), check_disk(home), *check_machine()]
+    checks = check_this_machine(home)
     try:
         app = open_app()
     except PROBLEMS as error:
@@ -91,47 +67,6 @@ def check_all(tell: Callable[[str], None]) -> list[Check]:
     return checks
 
 
-def check_python() -> Check:
-    """Return which Python this is; an older one could not have started this command."""
-    return ok("python", f"{platform.python_version()} ({sys.executable})")
-
-
-def check_installer() -> Iterator[Check]:
-    """Yield what makes the environments that releases are installed into."""
-    if uv := find_uv():
-        yield ok("installer", f"uv ({uv})")
-    elif has_pip():
-        cure = "install uv to make environments in seconds instead of a minute"
-        yield Check(name="installer", state="warn", found="pip, uv is not here", cure=cure)
-    else:
-        cure = "install uv, or python3-venv and pip"
-        yield Check(name="installer", state="fail", found="neither uv nor pip", cure=cure)
-
-
-def has_pip() -> bool:
-    """Return whether this Python can make an environment with pip in it."""
-    from importlib.util import find_spec
-
-    return find_spec("ensurepip") is not None
-
-
-def check_home(home: Path) -> Check:
-    """Return whether the service's folder can be written."""
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        probe = home / f".probe-{os.getpid()}"
-        try:
-            probe.write_bytes(bytes(PROBE_BYTES))
-        finally:
-            probe.unlink(missing_ok=True)
-    except OSError as error:
-        cure = "correct the folder's permissions, or set another TRACKER_HOME"
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            cure = "free some room there: until then nothing can be recorded; what runs goes on and is recorded after"
-        return Check(name="home", state="fail", found=f"{home}: {(error.strerror or '').lower()}", cure=cure)
-    return ok("home", f"{home} can be written")
-
-
 def check_settings(settings: Settings, file: Path) -> Check:
     """Return that the settings can be read, and by whom where the file holds the Slack token."""
     token = settings.slack.token.get_secret_value() if settings.slack.token else ""
@@ -139,49 +74,6 @@ def check_settings(settings: Settings, file: Path) -> Check:
         found = f"{file} holds the Slack token and others on this machine can read it"
         return Check(name="settings", state="warn", found=found, cure=f"chmod 600 {file}")
     return ok("settings", "can be read")
-
-
-def check_disk(home: Path) -> Check:
-    """Return whether there is room for environments and outputs."""
-    place = next(folder for folder in (home, *home.parents) if folder.exists())
-    free = shutil.disk_usage(place).free
-    found = f"{free / 1e9:.1f} GB free at {place}"
-    if free >= ENOUGH_FREE_BYTES:
-        return ok("disk", found)
-    cure = "each release's environment takes 0.1 to 0.5 GB, GPU software more: free some, or move TRACKER_HOME"
-    return Check(name="disk", state="fail" if free < LEAST_FREE_BYTES else "warn", found=found, cure=cure)
-
-
-def check_machine() -> Iterator[Check]:
-    """Yield what this machine is like to measure on."""
-    host = capture_host()
-    cores = host.cores_allowed or host.cores_logical or 0
-    found = f"{host.cpu_model or 'unknown'}, {cores} cores usable"
-    if cores >= 2:
-        yield ok("cpu", found)
-    else:
-        cure = "with one core the service disturbs what it measures: use a machine with two or more"
-        yield Check(name="cpu", state="warn", found=found, cure=cure)
-    yield check_pinning()
-    if host.load_1min is not None and cores and host.load_1min > cores:
-        cure = "other programs are at work: results are noisier until they end"
-        yield Check(name="load", state="warn", found=f"{host.load_1min:.1f} over the last minute", cure=cure)
-    if host.gpus:
-        yield ok("gpu", ", ".join(f"{gpu.product} (driver {gpu.driver})" for gpu in host.gpus))
-    else:
-        yield ok("gpu", f"none on this machine ({host.gpu_note or 'none found'}); each suite says where it runs")
-
-
-def check_pinning() -> Check:
-    """Return whether a benchmark can be held on one core."""
-    cure = "runs are marked unpinned and are noisier; allow sched_setaffinity, or measure on Linux"
-    if not hasattr(os, "sched_setaffinity"):
-        return Check(name="pinning", state="warn", found="this system cannot pin to cores", cure=cure)
-    try:
-        os.sched_setaffinity(0, os.sched_getaffinity(0))
-    except OSError as error:
-        return Check(name="pinning", state="warn", found=f"refused: {error.strerror}", cure=cure)
-    return ok("pinning", "a benchmark can be held on its core")
 
 
 def check_store(app: App) -> Check:
