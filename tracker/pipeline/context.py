@@ -51,13 +51,14 @@ class Place:
 
 
 def place_of(host: ServedHost, *, tells: bool) -> Place:
-    """Return another host as a place to measure on; its GPUs are those of its hardware class."""
+    """Return another host as a place to measure on; its GPUs are those of its hardware class, if that says how many."""
+    counted = host.is_known and ("gpu" in host.labels) == ("gpu_count" in host.labels)
     gpus = (str(host.labels.get("gpu", "")),) * int(host.labels.get("gpu_count", 0))
     return Place(
         host_id=host.host_id,
         hardware_class_id=host.hardware_class_id,
         hardware_fingerprint=host.hardware_fingerprint,
-        gpus=gpus if host.is_known else None,
+        gpus=gpus if counted else None,
         name=host.name,
         is_here=False,
         tells=tells,

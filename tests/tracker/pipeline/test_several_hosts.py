@@ -19,12 +19,14 @@ from jobs.errors import TryLater
 from tests.fakes.nvidia_tools import host_nvidia_smi
 from tests.tracker.pipeline.kit import FAST, REPEATS, SUITE, Play, Service, result
 from tracker.errors import UserError
+from tracker.pipeline.context import place_of
 from tracker.pipeline.execute import advance, put_back, recover
 from tracker.pipeline.hosts import add_host, look_at_others, look_there, place_named
 from tracker.pipeline.plan import plan
 from tracker.pipeline.requests import cancel, trigger
 from tracker.store import hosts as store_hosts
 from tracker.store import standing
+from tracker.store.hosts import ServedHost
 from tracker.store.tables import AttemptRow, HardwareClassRow, HostRow, RunRow, SeriesRow
 from tracker.store.views.hosts import list_hosts, why_waiting
 from tracker.store.views.runs import list_runs
@@ -334,3 +336,17 @@ def test_a_run_that_is_cancelled_while_its_host_is_away_is_ended_when_it_is_back
     advance(hosts.context)
     found = next(run for run in hosts.rows(RunRow) if run.public_id == name)
     assert (found.state, found.reason) == ("cancelled", "cancelled by ann")
+
+
+@pytest.mark.parametrize(
+    ("labels", "gpus"),
+    [
+        ({"gpu": "NVIDIA H200", "gpu_count": 2}, ("NVIDIA H200", "NVIDIA H200")),
+        ({"gpu": "NVIDIA H200"}, None),
+        ({"cpu": "AMD EPYC", "cores": 64}, ()),
+        ({"hardware": "unknown", "host": "box-a"}, None),
+    ],
+)
+def test_a_host_has_no_gpu_only_where_that_is_known(labels: dict[str, Any], gpus: tuple[str, ...] | None):
+    host = ServedHost(host_id=1, name="box-a", hardware_class_id=1, hardware_fingerprint="hw", labels=labels)
+    assert place_of(host, tells=False).gpus == gpus
