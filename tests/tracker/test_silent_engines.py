@@ -32,24 +32,30 @@ engine = "unix://{engine}"
 
 
 @pytest.fixture
-def silent(tmp_path: Path) -> Iterator[list[Path]]:
+def silent(tmp_path: Path) -> Iterator[dict[Path, socket.socket]]:
     """Sockets on which nobody ever says a word: one of this machine, and one for each of the other hosts."""
     with ExitStack() as stack:
-        paths = [tmp_path / f"{number}.sock" for number in range(HOSTS + 1)]
-        for path in paths:
-            listener = stack.enter_context(closing(socket.socket(socket.AF_UNIX)))
-            listener.bind(str(path))
-            listener.listen(64)
-        yield paths
+        listeners = {}
+        for path in (tmp_path / f"{number}.sock" for number in range(HOSTS + 1)):
+            listeners[path] = stack.enter_context(closing(socket.socket(socket.AF_UNIX)))
+            listeners[path].bind(str(path))
+            listeners[path].listen(64)
+        yield listeners
 
 
-def test_ctrl_c_is_answered_at_once_and_the_daemon_ends_while_all_hosts_are_silent(tmp_path: Path, silent: list[Path]):
+def test_ctrl_c_is_answered_at_once_and_the_daemon_ends_while_all_hosts_are_silent(
+    tmp_path: Path, silent: dict[Path, socket.socket]
+):
     home = tmp_path / "home"
     home.mkdir()
-    hosts = (HOST.format(number=number, engine=path) for number, path in enumerate(silent[1:]))
-    (home / "tracker.toml").write_text(SETTINGS.format(silent[0]) + "".join(hosts))
-    with started(home, "daemon") as process:
+    own, *others = silent
+    hosts = (HOST.format(number=number, engine=path) for number, path in enumerate(others))
+    (home / "tracker.toml").write_text(SETTINGS.format(own) + "".join(hosts))
+    with started(home, "daemon") as process, ExitStack() as stack:
         told = hear(process.stderr, "daemon.started", patient(60))
+        for path in others:  # all are asked at the same time: from here on the look is under way
+            silent[path].settimeout(patient(30))
+            stack.enter_context(closing(silent[path].accept()[0]))
         process.send_signal(signal.SIGINT)
         begun = time.monotonic()
         told += hear(process.stderr, "daemon.stopping", patient(5))
