@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from jobs.errors import UserError
@@ -21,3 +22,12 @@ def read_recordings(folder: Path, reader: str) -> Iterator[tuple[str, str]]:
         for row, line in enumerate(text.split("\n"), start=1):
             if line.strip():
                 yield f"{file}:{row}", line
+
+
+def read_moment(value: object) -> datetime | None:
+    """Return a moment written in ISO 8601 with its zone, in UTC; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None

@@ -24,7 +24,7 @@ from jobs.executors._attempts import (
 )
 from jobs.executors._options import check_names, number
 from jobs.protocols import CALLED_OFF, Executor, JobOutcome, JobOutput, JobSpec, JobState, JobStatus
-from jobs.recordings import read_recordings
+from jobs.recordings import read_moment, read_recordings
 
 CONFIG_VARIABLE = "BENCHMARK_CONFIG"
 """In `JobSpec.environment`: the fingerprint of the config (or anything else that names it) to be replayed."""
@@ -32,7 +32,10 @@ REPEAT_VARIABLE = "BENCHMARK_REPEAT"
 """In `JobSpec.environment`: which repeat, counted from 1; 1 where it is missing."""
 
 _OPTIONS = ("recordings", "pace_s")
-_FIELDS = {"component", "version", "config", "repeat", "outcome", "detail", "exit_code", "result", "log", "environment"}
+_FIELDS = {
+    "component", "version", "config", "repeat", "outcome", "detail", "exit_code", "result", "log", "environment",
+    "published_at", "measured_at",
+}  # fmt: skip
 _LARGEST = 2**31 - 1
 _REQUIRED = ("component", "version", "config", "repeat", "outcome")
 
@@ -88,6 +91,7 @@ def _check(line: str, where: str) -> dict[str, Any]:
     texts = ("component", "version", "config", "outcome", "detail", "log")
     wrong = [name for name in texts if not isinstance(recording.get(name, ""), str)]
     wrong += [name for name in ("repeat", "exit_code") if not _is_number(recording.get(name), name)]
+    wrong += [name for name in ("published_at", "measured_at") if not _is_moment(recording.get(name))]
     wrong += ["environment"] if not _is_environment(recording.get("environment", {})) else []
     wrong += ["outcome"] if recording["outcome"] not in [outcome.value for outcome in JobOutcome] else []
     if wrong:
@@ -105,6 +109,11 @@ def _is_environment(value: object) -> bool:
     labels = hardware.get("labels") if isinstance(hardware, dict) else None
     plain = isinstance(labels, dict) and all(isinstance(label, str | int | float) for label in labels.values())
     return plain and isinstance(hardware.get("slug"), str) and bool(hardware["slug"])
+
+
+def _is_moment(value: object) -> bool:
+    """Return whether a value is a moment with a zone, or is not stated."""
+    return value is None or read_moment(value) is not None
 
 
 def _is_number(value: object, name: str) -> bool:
@@ -222,6 +231,9 @@ class ReplayExecutor:
         job = job_from_json(order["job"])
         component, version, config, repeat = identity = identity_of(job)
         recording = self.recordings.get(identity)
+        if recording is not None and (measured_at := read_moment(recording.get("measured_at"))):
+            replace(attempt.file("running.json"), {"started_at": measured_at.isoformat()})
+            ended_at = measured_at
         if recording is None:
             what = f"no recording for {component} {version}, config {config!r}, repeat {repeat}"
             attempt.finish(JobOutcome.TOOL_FAILED, what, at=ended_at)

@@ -17,7 +17,7 @@ from tracker.logs import EventLog
 from tracker.pipeline.aside import facts_of, reading_aside, values_aside
 from tracker.pipeline.context import CONTAINERS, Context
 from tracker.pipeline.environments import captured_hardware
-from tracker.pipeline.plan import CLUSTERS
+from tracker.pipeline.plan import ELSEWHERE
 from tracker.pipeline.settle import settle
 from tracker.pipeline.suites import absent_results, quality_problem, read_suite_text
 from tracker.store import audit, catalog, quarantine, runs, series
@@ -154,7 +154,7 @@ def _hardware(session: Session, suite: Suite, facts: RunFacts, attempt: AttemptR
     """Return the hardware class that the values belong to: the planned one, or what was captured on another machine."""
     planned = (facts.hardware_class_id, facts.hardware_fingerprint)
     elsewhere = suite.run.executor == CONTAINERS and attempt.host_id != here
-    if suite.run.executor not in CLUSTERS and not elsewhere:
+    if suite.run.executor not in ELSEWHERE and not elsewhere:
         return planned
     return captured_hardware(session, attempt.environment_id) or planned
 

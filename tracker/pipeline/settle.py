@@ -1,13 +1,13 @@
 """A release is judged when the runs that it is to be judged by are final; then the suite's series wait for analysis.
 
 Those are its planned runs, or those that were asked for first. Hardware classes are judged apart, so that one whose
-hosts are away holds up no other. Where a cluster picks the node, or a host has not been seen yet, only the result
-tells the class: such runs hold all classes of their suite back.
+hosts are away holds up no other. Where a cluster picks the node, results were recorded, or a host has not been seen
+yet, only the result tells the class: such runs hold all classes of their suite back.
 """
 
 from __future__ import annotations
 
-from tracker.pipeline.plan import CLUSTERS
+from tracker.pipeline.plan import ELSEWHERE
 from tracker.pipeline.suites import read_suite_text
 from tracker.store import series, settling
 from tracker.store.engine import Session
@@ -37,8 +37,8 @@ def held_back(session: Session) -> frozenset[tuple[str, int, int]]:
 
 
 def _picks_its_node(text: str, file: str) -> bool:
-    """Return whether a cluster chooses where the suite's runs are; a text of old that is no suite today says no."""
+    """Return whether a cluster, or a recording, says where the suite's runs are; a text of old that is none says no."""
     try:
-        return read_suite_text(text, file).run.executor in CLUSTERS
+        return read_suite_text(text, file).run.executor in ELSEWHERE
     except ValueError:
         return False

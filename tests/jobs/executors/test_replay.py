@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,15 @@ def test_a_recording_plays_its_result_log_environment_and_end(tmp_path: Path, jo
     assert json.loads(texts["result"]) == {"v": 1}
     assert texts["log"] == "hello\n"
     assert json.loads(texts["environment"]) == {"host": {"kernel": "6"}, "replayed": True}
+
+
+def test_a_recording_that_says_when_it_was_measured_is_played_with_that_time(
+    tmp_path: Path, job: Callable[..., JobSpec]
+) -> None:
+    executor = _executor(tmp_path, {**GOOD, "measured_at": "2026-01-02T05:00:00+02:00"})
+    executor.start(_asks(job, "then"))
+    status = executor.poll("then")
+    assert (status.started_at, status.ended_at) == (datetime(2026, 1, 2, 3, tzinfo=UTC),) * 2
 
 
 def test_repeats_and_configs_are_kept_apart(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
@@ -85,6 +95,8 @@ def test_a_repeat_that_is_no_number_is_refused(tmp_path: Path, job: Callable[...
         (json.dumps({**GOOD, "outcome": ["ok"]}), "outcome has an impossible value"),
         (json.dumps({**GOOD, "environment": "x"}), "environment has an impossible value: 'x'"),
         (json.dumps({**GOOD, "exit_code": "3"}), "exit_code has an impossible value: '3'"),
+        (json.dumps({**GOOD, "measured_at": "2026-01-02T03:00:00"}), "measured_at has an impossible value"),
+        (json.dumps({**GOOD, "published_at": 5}), "published_at has an impossible value: 5"),
     ],
 )
 def test_a_damaged_recording_is_an_error_with_file_and_line(tmp_path: Path, line: str, message: str) -> None:

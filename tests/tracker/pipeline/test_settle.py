@@ -58,3 +58,17 @@ def test_a_release_in_a_cluster_waits_for_all_runs_whatever_node_they_may_get(se
     service.look()
     measure_some(service, 2)
     assert {release for release, _ in told(service)} == {"1.0.0"}
+
+
+def test_recorded_values_belong_to_the_hardware_they_were_taken_on_and_their_release_waits_for_all(service: Service):
+    service.write_suite(SUITE.replace('executor = "local"', 'executor = "replay"'))
+    there = {"hardware_class": {"slug": "1x-nvidia-h200", "labels": {"gpu": "NVIDIA H200", "gpu_count": 1}}}
+    plays = [Play(result=result(FAST, 5.0), environment=there if place % 2 else None) for place in range(REPEATS)]
+    service.plays["1.0.0"], service.plays["1.1.0"] = list(plays), list(plays)
+    service.publish("1.0.0")
+    service.go()
+    assert told(service) == {("1.0.0", "1x-nvidia-h200"), ("1.0.0", "cpu-2")}
+    service.publish("1.1.0")
+    service.look()
+    measure_some(service, 3)
+    assert {release for release, _ in told(service)} == {"1.0.0"}
