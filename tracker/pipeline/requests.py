@@ -15,6 +15,7 @@ from tracker.pipeline.plan import (
 )
 from tracker.pipeline.settle import settle
 from tracker.store import audit, catalog, runs
+from tracker.store.engine import Session
 from tracker.store.runs import PlannedRun
 
 MOST_REPEATS = 100
@@ -50,7 +51,7 @@ def trigger(context: Context, suite_name: str, release: str, *, repeats: int | N
             for config_id in catalog.save_configs(
                 session, [dict(config.labels) for config in configs_here(suite, context.settings, place)]
             )
-            for repeat in range(1, count + 1)
+            for repeat in _next_repeats(session, build.id or 0, config_id, place.hardware_class_id, count)
         ]
         runs.queue_runs(session, wanted, now=now)
         ids = runs.public_ids(session, [run.key for run in wanted])
@@ -81,7 +82,7 @@ def rerun(context: Context, named: str, *, who: str, repeats: int = 1) -> list[s
                 priority=PRIORITY_REQUESTED,
                 requested_by=who,
             )
-            for repeat in range(1, repeats + 1)
+            for repeat in _next_repeats(session, run.build_id, run.config_id, run.hardware_class_id, repeats)
         ]
         runs.queue_runs(session, wanted, now=now)
         ids = runs.public_ids(session, [one.key for one in wanted])
@@ -109,6 +110,12 @@ def cancel(context: Context, named: str, *, who: str) -> str:
             settle(session, run.id or 0)
         audit.record(session, at=now, who=who, event="run:cancelled", subject=run.public_id)
         return run.public_id
+
+
+def _next_repeats(session: Session, build_id: int, config_id: int, hardware_class_id: int, count: int) -> range:
+    """Return the numbers of so many more repeats: each is a measurement of its own, and never one that there is."""
+    last = runs.last_repeat(session, build_id=build_id, config_id=config_id, hardware_class_id=hardware_class_id)
+    return range(last + 1, last + count + 1)
 
 
 def _check_repeats(count: int) -> None:

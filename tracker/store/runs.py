@@ -101,6 +101,12 @@ def public_ids(session: Session, keys: Sequence[str]) -> list[str]:
     return list(session.exec(statement).all())
 
 
+def last_repeat(session: Session, *, build_id: int, config_id: int, hardware_class_id: int) -> int:
+    """Return the highest repeat of a config on a build that there is on a hardware class; 0 where there is none."""
+    same = (RunRow.build_id == build_id, RunRow.config_id == config_id, RunRow.hardware_class_id == hardware_class_id)
+    return session.execute(select(func.max(RunRow.repeat)).where(*same)).scalar() or 0
+
+
 def planned_keys(session: Session) -> set[str]:
     """Return the keys of all planned runs, so that planning again costs one query."""
     return set(session.exec(select(RunRow.key).where(col(RunRow.requested_by).is_(None))).all())

@@ -274,7 +274,7 @@ def test_a_rerun_adds_a_point_and_needs_no_waiting_for_others(service: Service):
 
     assert len(service.points()["1.0.0"]) == REPEATS + 1
     (row,) = (run for run in service.rows(RunRow) if run.public_id == again)
-    assert (row.state, row.requested_by) == ("done", "ann")
+    assert (row.state, row.requested_by, row.repeat) == ("done", "ann", REPEATS + 1)
 
 
 def test_a_triggered_release_is_measured_before_anything_else(service: Service):
