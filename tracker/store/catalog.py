@@ -257,9 +257,11 @@ def save_configs(session: Session, configs: Sequence[dict[str, Label]]) -> list[
     rows = [
         {"fingerprint": name, "labels": canonical_labels(labels)} for name, labels in zip(prints, configs, strict=True)
     ]
-    insert_new(session, ConfigRow, rows)
     statement = select(ConfigRow.fingerprint, ConfigRow.id).where(col(ConfigRow.fingerprint).in_(prints))
     ids = dict(session.exec(statement).all())
+    if unknown := [row for row in rows if row["fingerprint"] not in ids]:
+        insert_new(session, ConfigRow, unknown)
+        ids = dict(session.exec(statement).all())
     return [ids[name] or 0 for name in prints]
 
 

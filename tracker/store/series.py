@@ -87,8 +87,11 @@ def new_row(identity: SeriesIdentity) -> dict[str, Any]:
 
 def save_series(session: Session, identity: SeriesIdentity) -> int:
     """Return the series' id, made on first sight; what its suite gates is brought up to date."""
-    insert_new(session, SeriesRow, [new_row(identity)])
-    found = session.exec(select(SeriesRow).where(SeriesRow.fingerprint == identity.fingerprint)).one()
+    known = select(SeriesRow).where(SeriesRow.fingerprint == identity.fingerprint)
+    found = session.exec(known).first()
+    if found is None:
+        insert_new(session, SeriesRow, [new_row(identity)])
+        found = session.exec(known).one()
     found.gated, found.min_effect, found.suite = identity.gated, identity.min_effect, identity.suite
     session.add(found)
     return found.id or 0
